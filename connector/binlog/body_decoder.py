@@ -16,6 +16,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 """
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Final, final
 
 from mypy_extensions import i64
@@ -292,14 +293,15 @@ class BodyDecoder(EventBodies):
         file, position = event.file, event.position
         next_position = position + event.header.event_size
 
-        def new_decoder() -> PayloadDecoder:
+        def new_decoder() -> Callable[[bytes, int], Event]:
             bodies = BodyDecoder(
                 self._log,
                 mariadb=self._mariadb,
                 ignored_events=self._ignored_events,
                 known=self._known,
             )
-            return PayloadDecoder(bodies, self._log.header_length, file, position, next_position)
+            length = self._log.header_length
+            return PayloadDecoder(bodies, length, file, position, next_position).open
 
         return TransactionPayloadEvent(TransactionPayload.decode(body), file, position, new_decoder)
 

@@ -270,7 +270,6 @@ class EventDecoder:
             self._is_usual = False
 
     def _move(self, event: Event, *, occupies: bool) -> None:
-        """Move the position to the next event."""
         body = event.body
         if isinstance(body, control.RotateEvent):
             self._counter = _position_said_by(event, body.next_file, body.next_position)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, Protocol, final
+from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from connector.binlog import log_errors
 from connector.binlog.checksum import stored_checksum
 from connector.binlog.events.body_types import PlainBody
-from connector.binlog.events.compression import CompressionType, TransactionPayload
+from connector.binlog.events.compression import TransactionPayload
 from connector.binlog.events.query import NO_BEGIN, QueryEvent, thread_id_of
 from connector.binlog.events.rows_header import RowsHeader
 from connector.binlog.events.table_map import TableMapEvent
@@ -34,14 +34,6 @@ from connector.foundation.errors import DecodeError
 _BEGIN: Final = b"BEGIN"
 
 
-class InnerDecoder(Protocol):
-    """Opens the events of one payload, in order."""
-
-    def open(self, data: bytes, number: int) -> Event:
-        """Open the `number`th event, from 1."""
-        ...
-
-
 @dataclass(slots=True)
 class TransactionPayloadEvent:
     """The events of a transaction after its GTID event, compressed; `events()` decodes them."""
@@ -49,27 +41,12 @@ class TransactionPayloadEvent:
     payload: TransactionPayload
     file: str
     position: int
-    # Makes the decoder for one pass over the events inside.
-    _new_decoder: Callable[[], InnerDecoder] = field(repr=False, compare=False)
+    # Begins a pass over the events inside: what opens each of them, by its bytes and number.
+    _new_decoder: Callable[[], Callable[[bytes, int], Event]] = field(repr=False, compare=False)
     # What `events` shows of them; None shows all.
     view: Callable[[Iterator[Event]], Iterator[Event]] | None = field(
         default=None, repr=False, compare=False
     )
-
-    @property
-    def compression(self) -> CompressionType:
-        """How the events are compressed."""
-        return self.payload.compression
-
-    @property
-    def payload_size(self) -> int:
-        """The bytes of the events, compressed."""
-        return self.payload.size
-
-    @property
-    def uncompressed_size(self) -> int:
-        """The bytes of the events, decompressed."""
-        return self.payload.uncompressed_size
 
     def events(self) -> Iterator[Event]:
         """Decompress and decode the events one after the other.
@@ -89,12 +66,12 @@ class TransactionPayloadEvent:
     def _opened(self) -> Iterator[Event]:
         import zstandard  # noqa: PLC0415  # takes long to import, and few logs need it
 
-        decoder = self._new_decoder()
+        open_event = self._new_decoder()
         number = 0
         try:
             for data in self.payload.split():
                 number += 1
-                yield decoder.open(data, number)
+                yield open_event(data, number)
         except EventError:
             raise
         except DecodeError as error:
@@ -197,7 +174,6 @@ class Event:
         self._checksummed = checksummed
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same bytes, the same position and the same body."""
         return (
             isinstance(other, Event)
             and self.file == other.file

@@ -94,12 +94,8 @@ class Statement:
         """
 
         def resolved(name: sql_text.TableName) -> sql_text.TableName:
-            resolved_name = (name[0] or database, name[1])
-            return (
-                (resolved_name[0].lower(), resolved_name[1].lower())
-                if lower_case
-                else resolved_name
-            )
+            schema, table = name[0] or database, name[1]
+            return (schema.lower(), table.lower()) if lower_case else (schema, table)
 
         self.tables = [resolved(name) for name in self.tables]
         self.renames = [(resolved(old), resolved(new)) for old, new in self.renames]

@@ -141,14 +141,16 @@ _FOUR: Final = 0xF0
 _FOUR_LAST: Final = 0xF4
 _NEXT: Final = 0x80
 _NEXT_LAST: Final = 0xBF
+_THREE_BYTES: Final = 3
+_FOUR_BYTES: Final = 4
 
 
 def _put_character(out: BytesWriter, data: bytes, at: i64, length: i64) -> None:
     write_i16_le(out, read_i16_le(data, at))
-    if length == 3:
+    if length == _THREE_BYTES:
         byte: i64 = data[at + 2]
         out.append(u8(byte))
-    elif length == 4:
+    elif length == _FOUR_BYTES:
         write_i16_le(out, read_i16_le(data, at + 2))
 
 
@@ -182,10 +184,17 @@ def character_length(data: bytes, at: i64, end: i64) -> i64:
     return length
 
 
-# ruff: noqa: PLR2004 - the numbers are powers of ten, and digits
-
 _ZERO: Final = 48
 _MINUS: Final = 45
+_TEN: Final = 10
+_HUNDRED: Final = 100
+_THOUSAND: Final = 1000
+_TEN_THOUSAND: Final = 10_000
+_HUNDRED_MILLION: Final = 100_000_000
+_TWO_DIGITS: Final = 2
+_THREE_DIGITS: Final = 3
+_FOUR_DIGITS: Final = 4
+_EIGHT_DIGITS: Final = 8
 # Exact for numbers below 100, and below 10,000.
 _TENTH: Final = 103
 _TENTH_BITS: Final = 10
@@ -199,25 +208,25 @@ _INT64_MIN_TEXT: Final = b"-9223372036854775808"
 
 def put_uint(out: BytesWriter, value: i64) -> None:
     """Append a number that is not negative in decimal digits, without leading zeros."""
-    if value < 10:
+    if value < _TEN:
         out.append(u8(_ZERO + value))
-    elif value < 100:
+    elif value < _HUNDRED:
         put_2(out, value)
-    elif value < 10_000:
-        if value < 1000:
+    elif value < _TEN_THOUSAND:
+        if value < _THOUSAND:
             hundreds = value // 100
             out.append(u8(_ZERO + hundreds))
             put_2(out, value - hundreds * 100)
         else:
             put_4(out, value)
-    elif value < 100_000_000:
-        high = value // 10_000
+    elif value < _HUNDRED_MILLION:
+        high = value // _TEN_THOUSAND
         put_uint(out, high)
-        put_4(out, value - high * 10_000)
+        put_4(out, value - high * _TEN_THOUSAND)
     else:
-        high = value // 100_000_000
+        high = value // _HUNDRED_MILLION
         put_uint(out, high)
-        put_8(out, value - high * 100_000_000)
+        put_8(out, value - high * _HUNDRED_MILLION)
 
 
 def put_int(out: BytesWriter, value: i64) -> None:
@@ -265,21 +274,21 @@ def put_8(out: BytesWriter, value: i64) -> None:
 
 def put_padded(out: BytesWriter, value: i64, digits: i64) -> None:
     """Append exactly `digits` digits, with leading zeros; the number must not have more."""
-    if digits >= 8:
-        high = value // 100_000_000
-        if digits > 8:
-            put_padded(out, high, digits - 8)
-        put_8(out, value - high * 100_000_000)
-    elif digits >= 4:
-        high = value // 10_000
-        if digits > 4:
-            put_padded(out, high, digits - 4)
-        put_4(out, value - high * 10_000)
-    elif digits == 3:
+    if digits >= _EIGHT_DIGITS:
+        high = value // _HUNDRED_MILLION
+        if digits > _EIGHT_DIGITS:
+            put_padded(out, high, digits - _EIGHT_DIGITS)
+        put_8(out, value - high * _HUNDRED_MILLION)
+    elif digits >= _FOUR_DIGITS:
+        high = value // _TEN_THOUSAND
+        if digits > _FOUR_DIGITS:
+            put_padded(out, high, digits - _FOUR_DIGITS)
+        put_4(out, value - high * _TEN_THOUSAND)
+    elif digits == _THREE_DIGITS:
         hundreds = value // 100
         out.append(u8(_ZERO + hundreds))
         put_2(out, value - hundreds * 100)
-    elif digits == 2:
+    elif digits == _TWO_DIGITS:
         put_2(out, value)
     elif digits == 1:
         out.append(u8(_ZERO + value))

@@ -274,8 +274,10 @@ def _xa_prepare(body: transaction.XaPrepareEvent) -> str:
 
 
 def _payload(body: TransactionPayloadEvent) -> str:
+    payload = body.payload
     return (
-        f"compression='{body.compression.name}', decompressed_size={body.uncompressed_size} bytes"
+        f"compression='{payload.compression.name}', "
+        f"decompressed_size={payload.uncompressed_size} bytes"
     )
 
 

@@ -142,8 +142,8 @@ class Statistics:
             body = event.body
             assert isinstance(body, TransactionPayloadEvent)
             self.payloads.count += 1
-            self.payloads.compressed_bytes += body.payload_size
-            self.payloads.uncompressed_bytes += body.uncompressed_size
+            self.payloads.compressed_bytes += body.payload.size
+            self.payloads.uncompressed_bytes += body.payload.uncompressed_size
             for inner in body.opened():
                 self._add_body(inner)
                 name = event_name(inner.header.type_code)

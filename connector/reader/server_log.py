@@ -65,7 +65,7 @@ def open_server(
     settings = source
     if isinstance(settings, str):
         settings = source_settings(settings, password=password)
-    selection = TransactionSelection.of(start_time=start_time, stop_time=stop_time)
+    selection = TransactionSelection(start_time=start_time, stop_time=stop_time)
     log = ServerLog(
         settings,
         start=start,

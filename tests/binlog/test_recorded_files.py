@@ -267,14 +267,12 @@ def test_a_compressed_transaction_of_8_0_32(decode_file: DecodeFile) -> None:
     assert gtid.transaction_length == 475 - 197 - 44
     assert gtid.immediate_commit_timestamp == gtid.original_commit_timestamp == 1695159109445737
     assert gtid.immediate_server_version == 80032
-    payload = events[3].body
-    assert isinstance(payload, TransactionPayloadEvent)
-    assert (payload.compression, payload.payload_size, payload.uncompressed_size) == (
-        CompressionType.ZSTD,
-        124,
-        179,
-    )
-    inside = list(payload.events())
+    body = events[3].body
+    assert isinstance(body, TransactionPayloadEvent)
+    payload = body.payload
+    sizes = payload.size, payload.uncompressed_size
+    assert (payload.compression, sizes) == (CompressionType.ZSTD, (124, 179))
+    inside = list(body.events())
     assert [type(e.body) for e in inside] == [QueryEvent, TableMapEvent, RowsEvent, XidEvent]
     assert {(e.position, e.next_position) for e in inside} == {(274, 431)}
     assert [row.after for row in rows_of(inside)] == [[1]]

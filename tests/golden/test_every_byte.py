@@ -47,7 +47,7 @@ LOOKED_AT = {
     # Compared with the bytes of a table map that was decoded before.
     "events.table_map.TableMapCache.decode",
     # The same, for the variables of a session.
-    "events.status_variables._known",
+    "events.status_variables.StatusVariables.decode",
     # Decompressed; the events inside have accounts of their own.
     "events.compression.TransactionPayload.decode",
     # The type code of the logical clock, which was peeked at.

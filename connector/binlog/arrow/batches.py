@@ -189,7 +189,6 @@ class TableRows:
         self.seq += 1
 
     def _append(self, image: bytes, images: PayloadReader, layout: _Layout) -> None:
-        """Read the next image."""
         row = self.count
         data = images.data
         number: i64 = -1  # of the columns that the image holds
@@ -230,7 +229,6 @@ class TableRows:
         self._end(b"after", layout)
 
     def _end(self, image: bytes, layout: _Layout) -> None:
-        """End a row whose columns have all been read."""
         row = self.count
         for column in layout.absent:
             column.append_null(row)
@@ -251,7 +249,6 @@ class TableRows:
 
 
 def _append_document(column: ArrayBuilder, before: Value, diffs: Value) -> None:
-    """Append the document before with its changes applied."""
     assert isinstance(column, VariableWidthBuilder)
     document = with_diffs_applied(before, diffs)
     if not isinstance(document, str):

@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 # mypyc needs this name at runtime, because a base class comes from this module.
 
 
-_PLACE_BYTES: Final = 8
+_INT16_BYTES: Final = 2
+_INT32_BYTES: Final = 4
+_INT64_BYTES: Final = 8
 _ALL_VALID: Final = b"\xff"
 _OFFSET_MAX: Final = 2**31 - 1
 
@@ -93,7 +95,6 @@ class FixedWidthBuilder(ArrayBuilder):
     """Collects values of a fixed width; the subclass reads the values of its column type."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        """Begin an array of a type whose values are of one width."""
         super().__init__(kind)
         self._values = BytesWriter()
         self._nothing = bytes(kind.bit_width // 8)
@@ -103,7 +104,6 @@ class FixedWidthBuilder(ArrayBuilder):
         write_i64_le(self._values, value)
 
     def append_nothing(self) -> None:
-        """Append zeros of the type's width."""
         self._values.write(self._nothing)
 
     def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
@@ -173,11 +173,9 @@ def _validity(nulls: bytes, rows: i64) -> bytes | None:
         row = read_i64_le(nulls, at)
         byte: i64 = i64(bitmap[row >> 3])
         bitmap[row >> 3] = u8(byte & ~(1 << (row & 7)) & 0xFF)
-        at += _PLACE_BYTES
+        at += _INT64_BYTES
     return bitmap.getvalue()
 
-
-# ruff: noqa: PLR2004 - the numbers are counts of bytes
 
 # The exponent of an infinity or NaN, which no server stores; in a DOUBLE it is above 52 bits.
 FLOAT_SPECIAL: Final = 0x7F80_0000
@@ -190,7 +188,6 @@ class IntegerBuilder(FixedWidthBuilder):
     """TINYINT to BIGINT; the three bytes of a MEDIUMINT become four."""
 
     def __init__(self, kind: pa.DataType, reader: IntegerReader) -> None:
-        """Read the width and the sign from `reader`."""
         super().__init__(kind)
         self._reader = reader
         self._length: i64 = reader.length
@@ -199,13 +196,13 @@ class IntegerBuilder(FixedWidthBuilder):
         """Copy the bytes of the integer; a MEDIUMINT keeps its sign."""
         values = self._values
         length = self._length
-        if length == 4:
+        if length == _INT32_BYTES:
             write_i32_le(values, read_i32_le(image.data, image.take(4)))
-        elif length == 8:
+        elif length == _INT64_BYTES:
             write_i64_le(values, read_i64_le(image.data, image.take(8)))
         elif length == 1:
             values.append(u8(image.read_uint8()))
-        elif length == 2:
+        elif length == _INT16_BYTES:
             write_i16_le(values, read_i16_le(image.data, image.take(2)))
         else:
             write_i32_le(values, i32(self._reader.read_word(image)))
@@ -245,7 +242,7 @@ class UnsignedBuilder(FixedWidthBuilder):
             at = start + (length - 1 - number if self._big_endian else number)
             values.append(u8(data[at]))
             number += 1
-        while number < 8:
+        while number < _INT64_BYTES:
             values.append(u8(0))
             number += 1
 

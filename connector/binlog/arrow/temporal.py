@@ -3,7 +3,7 @@
 Days count from 1970-01-01 in the proleptic Gregorian calendar, from the year 1 on. Servers also
 store dates that are not in it, such as 0000-00-00, 2026-00-00 and 2026-02-30; they have no number.
 
-`connector.binlog.columns.temporal` and `old_temporal` have the layout of the rows.
+`connector.binlog.columns.temporal` has the layout of the rows.
 
 https://arrow.apache.org/docs/format/Columnar.html
 https://howardhinnant.github.io/date_algorithms.html#days_from_civil
@@ -21,17 +21,19 @@ from connector.binlog.columns.column import PrintedReader
 from connector.binlog.payload_reader import PayloadReader
 
 _MICROSECONDS: Final = 1_000_000
+_TWO_DIGITS: Final = 2
+_FOUR_DIGITS: Final = 4
 
 _DAY_SECONDS: Final = 86_400
 _YEAR_MAX: Final = 9999
 _MONTH_MAX: Final = 12
+_FEBRUARY: Final = 2
+_FEBRUARY_DAYS: Final = 28
 _HOUR_MAX: Final = 23
 _SIXTIETH_MAX: Final = 59
 
 _DATETIME2_OFFSET: Final = 0x80_0000_0000
 _TIME2_OFFSET: Final = 0x80_0000
-
-# ruff: noqa: PLR2004 - the numbers are those of the calendar
 
 # The result if there is no number.
 _NONE: Final = -(2**60)
@@ -176,10 +178,10 @@ def _days(year: i64, month: i64, day: i64) -> i64:
     """Return the days from 1970-01-01, `_NONE` if the calendar has no such day."""
     if not (0 < year <= _YEAR_MAX and 0 < month <= _MONTH_MAX and day > 0):
         return _NONE
-    if day > 28 and day > _days_of_month(year, month):
+    if day > _FEBRUARY_DAYS and day > _days_of_month(year, month):
         return _NONE
     # Years that begin in March have their leap day at the end.
-    if month <= 2:
+    if month <= _FEBRUARY:
         year -= 1
         month += 12
     leap_days = (year >> 2) - year // 100 + year // 400
@@ -187,9 +189,9 @@ def _days(year: i64, month: i64, day: i64) -> i64:
 
 
 def _days_of_month(year: i64, month: i64) -> i64:
-    if month == 2:
+    if month == _FEBRUARY:
         leap = year & 3 == 0 and (year % 100 != 0 or year % 400 == 0)
-        return 29 if leap else 28
+        return _FEBRUARY_DAYS + 1 if leap else _FEBRUARY_DAYS
     return 30 + ((month + (month >> 3)) & 1)
 
 
@@ -220,8 +222,8 @@ def _microseconds(stored: i64, digits: i64) -> i64:
     """
     if digits & 1:
         stored -= stored % 10
-    if digits <= 2:
+    if digits <= _TWO_DIGITS:
         stored *= 10_000
-    elif digits <= 4:
+    elif digits <= _FOUR_DIGITS:
         stored *= 100
     return stored if stored < _MICROSECONDS else _NONE

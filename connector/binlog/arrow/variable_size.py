@@ -120,7 +120,6 @@ class EnumBuilder(builder.VariableWidthBuilder):
     """ENUM with labels in the log."""
 
     def __init__(self, kind: pa.DataType, reader: EnumReader) -> None:
-        """Read indexes with `reader`."""
         super().__init__(kind)
         self._reader = reader
         self._labels = [label.encode() for label in reader.labels]
@@ -213,7 +212,6 @@ class GeometryBuilder(builder.ArrayBuilder):
         self._forms.append_bytes(data[stored + _SRID_BYTES : stored + length])
 
     def append_nothing(self) -> None:
-        """Append an SRID of 0 and an empty Well-Known Binary."""
         write_i32_le(self._srids, i32(0))
         self._forms.append_nothing()
 
@@ -295,7 +293,6 @@ class NamesBuilder(_ListBuilder):
     """Lists of names."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        """Begin an array of lists of texts."""
         super().__init__(kind)
         self._names = builder.VariableWidthBuilder(kind.value_type)
 

@@ -14,8 +14,6 @@ other bits are inverted, too.
 https://dev.mysql.com/doc/refman/8.4/en/precision-math-decimal-characteristics.html
 """
 
-from __future__ import annotations
-
 from typing import Final, final
 
 from librt.strings import BytesWriter, write_i64_le
@@ -158,7 +156,6 @@ class DecimalReader(PrintedReader):
             write_i64_le(out, low >> _SIGN_BIT)
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the bytes of both parts; the precision and scale fix their count."""
         image.skip(self._length)
 
 

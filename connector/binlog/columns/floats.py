@@ -6,8 +6,6 @@ floats.
 https://dev.mysql.com/doc/refman/9.0/en/vector.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import isinf, isnan
 from struct import Struct

@@ -11,8 +11,6 @@
 The row does not say whether a column is unsigned: the table map's SIGNEDNESS does.
 """
 
-from __future__ import annotations
-
 from typing import Final, final
 
 from librt.strings import BytesWriter
@@ -35,7 +33,6 @@ class IntegerReader(column.PrintedReader):
     __slots__ = ("length", "unsigned")
 
     def __init__(self, length: i64, unsigned: bool) -> None:
-        """Read integers of `length` bytes."""
         self.length: i64 = length
         self.unsigned = unsigned
 
@@ -67,7 +64,6 @@ class IntegerReader(column.PrintedReader):
         return image.read_uint24() if self.unsigned else image.read_int24()
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip 1, 2, 3, 4 or 8 bytes."""
         image.skip(self.length)
 
 
@@ -78,7 +74,6 @@ class YearReader(column.PrintedReader):
     __slots__ = ()
 
     def read(self, image: PayloadReader) -> column.Value:
-        """Return the year, 0 or 1901 to 2155."""
         return int(self.read_year(image))
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -113,13 +108,11 @@ class BitReader(column.PrintedReader):
         self._length: i64 = (bits + 7) // 8
 
     def read(self, image: PayloadReader) -> column.Value:
-        """Return the bits as an unsigned number."""
         if self._length < _WORD_LENGTH:
             return int(image.read_big(self._length))
         return int.from_bytes(image.read_bytes(self._length), "big")
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the unsigned number in decimal digits."""
         if self._length < _WORD_LENGTH:
             put_uint(out, image.read_big(self._length))
         else:
@@ -153,7 +146,6 @@ class EnumReader(column.ColumnReader):
         return image.read_uint8() if self.length == 1 else image.read_uint16()
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the 1 or 2 bytes of an index."""
         image.skip(self.length)
 
 
@@ -193,5 +185,4 @@ class SetReader(column.ColumnReader):
         return mask
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the 1 to 8 bytes of a mask."""
         image.skip(self._length)

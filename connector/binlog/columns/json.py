@@ -21,8 +21,6 @@ https://dev.mysql.com/worklog/task/?id=2955
 https://dev.mysql.com/doc/refman/8.4/en/json.html#json-path-syntax
 """
 
-from __future__ import annotations
-
 import re
 from json import JSONDecodeError, JSONDecoder
 from json.encoder import encode_basestring
@@ -80,11 +78,9 @@ class TypedArrayReader(DocumentReader):
     __slots__ = ()
 
     def read_document(self, image: PayloadReader) -> bytes:
-        """Return the bytes of the next array, and move past it."""
         return image.read_bytes(image.read_uint32())
 
     def skip(self, image: PayloadReader) -> None:
-        """Skip the length, u32, and as many bytes as it says."""
         image.skip(image.read_uint32())
 
 

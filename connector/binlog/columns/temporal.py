@@ -27,8 +27,6 @@ https://dev.mysql.com/worklog/task/?id=946
 https://dev.mysql.com/doc/refman/5.7/en/upgrading-from-previous-series.html
 """
 
-from __future__ import annotations
-
 from typing import Final, final
 
 from librt.strings import BytesWriter

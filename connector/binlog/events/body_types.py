@@ -5,8 +5,6 @@ reads the body to its end. Table maps, rows and what holds other events are deco
 `body_decoder`, because they need its state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 
@@ -68,6 +66,22 @@ def _decode_compressed_query(body: PayloadReader, post_header_length: int | None
     return QueryEvent.decode(decompress_query(body, post_header_length), post_header_length)
 
 
+# Rare bodies whose fixed part is as long as the log says.
+_BY_LENGTH: dict[int, Callable[[PayloadReader, int | None], PlainBody]] = {
+    EventType.INTVAR_EVENT: IntvarEvent.decode,
+    EventType.SLAVE_EVENT: control.SlaveEvent.decode,
+    EventType.APPEND_BLOCK_EVENT: load.AppendBlockEvent.decode,
+    EventType.EXEC_LOAD_EVENT: load.ExecLoadEvent.decode,
+    EventType.DELETE_FILE_EVENT: load.DeleteFileEvent.decode,
+    EventType.NEW_LOAD_EVENT: load.LoadEvent.decode,
+    EventType.RAND_EVENT: RandEvent.decode,
+    EventType.USER_VAR_EVENT: UserVarEvent.decode,
+    EventType.BEGIN_LOAD_QUERY_EVENT: load.BeginLoadQueryEvent.decode,
+    EventType.EXECUTE_LOAD_QUERY_EVENT: ExecuteLoadQueryEvent.decode,
+    EventType.INCIDENT_EVENT: control.IncidentEvent.decode,
+    EventType.QUERY_COMPRESSED_EVENT: _decode_compressed_query,
+}
+
 _BODIES: dict[int, ReadBody] = {
     EventType.START_EVENT_V3: lambda body, _, __: StartEventV3.decode(body),
     EventType.QUERY_EVENT: lambda body, _, log: QueryEvent.decode(
@@ -77,46 +91,13 @@ _BODIES: dict[int, ReadBody] = {
     EventType.ROTATE_EVENT: lambda body, _, log: control.RotateEvent.decode(
         body, has_position=log.post_header_length(EventType.ROTATE_EVENT) != 0
     ),
-    EventType.INTVAR_EVENT: lambda body, _, log: IntvarEvent.decode(
-        body, log.post_header_length(EventType.INTVAR_EVENT)
-    ),
     EventType.LOAD_EVENT: lambda body, _, log: load.LoadEvent.decode(
         body, log.post_header_length(EventType.LOAD_EVENT), old_format=True
-    ),
-    EventType.SLAVE_EVENT: lambda body, _, log: control.SlaveEvent.decode(
-        body, log.post_header_length(EventType.SLAVE_EVENT)
     ),
     EventType.CREATE_FILE_EVENT: lambda body, _, log: load.CreateFileEvent.decode(
         body,
         log.post_header_length(EventType.LOAD_EVENT),
         log.post_header_length(EventType.CREATE_FILE_EVENT),
-    ),
-    EventType.APPEND_BLOCK_EVENT: lambda body, _, log: load.AppendBlockEvent.decode(
-        body, log.post_header_length(EventType.APPEND_BLOCK_EVENT)
-    ),
-    EventType.EXEC_LOAD_EVENT: lambda body, _, log: load.ExecLoadEvent.decode(
-        body, log.post_header_length(EventType.EXEC_LOAD_EVENT)
-    ),
-    EventType.DELETE_FILE_EVENT: lambda body, _, log: load.DeleteFileEvent.decode(
-        body, log.post_header_length(EventType.DELETE_FILE_EVENT)
-    ),
-    EventType.NEW_LOAD_EVENT: lambda body, _, log: load.LoadEvent.decode(
-        body, log.post_header_length(EventType.NEW_LOAD_EVENT)
-    ),
-    EventType.RAND_EVENT: lambda body, _, log: RandEvent.decode(
-        body, log.post_header_length(EventType.RAND_EVENT)
-    ),
-    EventType.USER_VAR_EVENT: lambda body, _, log: UserVarEvent.decode(
-        body, log.post_header_length(EventType.USER_VAR_EVENT)
-    ),
-    EventType.BEGIN_LOAD_QUERY_EVENT: lambda body, _, log: load.BeginLoadQueryEvent.decode(
-        body, log.post_header_length(EventType.BEGIN_LOAD_QUERY_EVENT)
-    ),
-    EventType.EXECUTE_LOAD_QUERY_EVENT: lambda body, _, log: ExecuteLoadQueryEvent.decode(
-        body, log.post_header_length(EventType.EXECUTE_LOAD_QUERY_EVENT)
-    ),
-    EventType.INCIDENT_EVENT: lambda body, _, log: control.IncidentEvent.decode(
-        body, log.post_header_length(EventType.INCIDENT_EVENT)
     ),
     EventType.XID_EVENT: lambda body, _, __: transaction.XidEvent.decode(body),
     EventType.HEARTBEAT_LOG_EVENT: lambda body, header, _: control.HeartbeatEvent.decode(
@@ -145,10 +126,17 @@ _BODIES: dict[int, ReadBody] = {
     EventType.GTID_EVENT: lambda body, header, _: mariadb.MariadbGtidEvent.decode(body, header),
     EventType.GTID_LIST_EVENT: lambda body, _, __: mariadb.MariadbGtidListEvent.decode(body),
     EventType.START_ENCRYPTION_EVENT: lambda body, _, __: control.StartEncryptionEvent.decode(body),
-    EventType.QUERY_COMPRESSED_EVENT: lambda body, _, log: _decode_compressed_query(
-        body, log.post_header_length(EventType.QUERY_COMPRESSED_EVENT)
-    ),
 }
 
+
+def _by_length(type_code: int) -> ReadBody | None:
+    decode = _BY_LENGTH.get(type_code)
+    if decode is None:
+        return None
+    return lambda body, _, log: decode(body, log.post_header_length(type_code))
+
+
 # The same by type code; None for a type that is decoded elsewhere.
-BODIES: Final[list[ReadBody | None]] = [_BODIES.get(type_code) for type_code in range(256)]
+BODIES: Final[list[ReadBody | None]] = [
+    _BODIES.get(type_code) or _by_length(type_code) for type_code in range(256)
+]

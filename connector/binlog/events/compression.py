@@ -173,7 +173,6 @@ class _Unpacked:
             )
 
     def _read(self, length: i64, out: BytesIO) -> None:
-        """Append the next bytes, of as many blocks as they lie in."""
         while length:
             if self._at == len(self._block):
                 # No more bytes than belong to events, so that extra bytes after them are noticed.
@@ -197,8 +196,6 @@ def _compression_type(code: int) -> CompressionType:
 # The largest event that a server can write or send: max_allowed_packet ends there.
 EVENT_LENGTH_MAX = 1 << 30
 
-# Bytes that are decompressed at a time, so that a false length allocates nothing.
-_RECORD_STEP_LENGTH = 1 << 20
 # Bytes that zlib gets at a time: it copies those that it has not used yet after each step.
 _PACKED_STEP_LENGTH = 1 << 16
 
@@ -266,7 +263,7 @@ def read_compressed(body: PayloadReader, before: bytes = b"") -> bytes:
             if not packed:
                 packed = compressed[at : at + _PACKED_STEP_LENGTH]
                 at += len(packed)
-            chunk = decompressor.decompress(packed, min(left, _RECORD_STEP_LENGTH))
+            chunk = decompressor.decompress(packed, min(left, STEP_LENGTH))
             if not chunk and not packed:
                 break
             left -= len(chunk)

@@ -134,12 +134,7 @@ class IncidentEvent:
 
 @dataclass(slots=True)
 class SlaveEvent:
-    """Where a replica stood in its source's log; reserved in 3.23, and never written.
-
-    ::
-
-        master_pos u64 │ master_port u16 │ master_host │ 0 │ master_log │ 0
-    """
+    """Where a replica stood in its source's log; reserved in 3.23, and never written."""
 
     master_pos: int
     master_port: int

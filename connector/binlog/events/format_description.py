@@ -90,10 +90,7 @@ class StartEventV3:
 
 @dataclass(slots=True)
 class FormatDescriptionEvent:
-    """How the events after this one are laid out; the first event of every file.
-
-    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Format__description__event.html
-    """
+    """How the events after this one are laid out; the first event of every file."""
 
     binlog_version: int
     server_version: str

@@ -67,10 +67,7 @@ _LIST_FLAGS_SHIFT = 28
 
 @dataclass(slots=True)
 class MariadbGtidEvent:
-    """A transaction begins; without `standalone` the event also means BEGIN.
-
-    https://mariadb.com/kb/en/gtid_event/
-    """
+    """A transaction begins; without `standalone` the event also means BEGIN."""
 
     gtid: MariadbGtid
     flags: int

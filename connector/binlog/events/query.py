@@ -235,11 +235,7 @@ def _text(query: bytes, variables: StatusVariables) -> str:
 class RowsQueryEvent:
     """The statement whose rows follow (binlog_rows_query_log_events).
 
-    ::
-
-        length u8 │ query
-
-    The length is that of the query modulo 256, and 0 from newer servers; no reader uses it.
+    Its length is that of the query modulo 256, and 0 from newer servers; no reader uses it.
     """
 
     query_bytes: bytes

@@ -209,16 +209,13 @@ class RowsEvent:
         Raises EventError for a row whose end cannot be found.
         """
         try:
-            return self._count()
+            count: i64 = 1 if self.has_lone_row() else 0
+            reader = self.reader()
+            while reader.has_more():
+                reader.skip()
+                count += 1
         except DecodeError as error:
             raise self.unreadable(error) from error
-
-    def _count(self) -> i64:
-        count: i64 = 1 if self.has_lone_row() else 0
-        reader = self.reader()
-        while reader.has_more():
-            reader.skip()
-            count += 1
         return count
 
     def reader(self) -> RowReader:

@@ -73,8 +73,9 @@ class StatusVariables:
         same one with statement after statement.
         """
         raw = block.data[block.offset : block.end]
-        known = _known(block, raw)
+        known = _KEPT.get(raw)
         if known is not None:
+            block.skip(len(raw))
             return known
         variables = cls._decode(block, raw)
         if len(raw) <= _KEPT_BYTES_MAX:
@@ -105,14 +106,6 @@ class StatusVariables:
 _KEPT: Final[dict[bytes, StatusVariables]] = {}
 _KEPT_MAX: Final = 256
 _KEPT_BYTES_MAX: Final = 256
-
-
-def _known(block: PayloadReader, raw: bytes) -> StatusVariables | None:
-    """Return the object that was decoded from equal bytes before, else None."""
-    variables = _KEPT.get(raw)
-    if variables is not None:
-        block.skip(len(raw))
-    return variables
 
 
 def _read_text(block: PayloadReader) -> str:

@@ -112,10 +112,7 @@ def require_gno(gno: int) -> int:
 @final
 @dataclass(slots=True, init=False)
 class GtidEvent(CommitInfo):
-    """A transaction with a GTID begins.
-
-    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Gtid__event.html
-    """
+    """A transaction with a GTID begins."""
 
     gtid: Gtid
 
@@ -243,10 +240,7 @@ def _after_length(data: bytes, at: i64) -> i64:
 @final
 @dataclass(slots=True)
 class AnonymousGtidEvent(CommitInfo):
-    """A transaction begins on a server with gtid_mode=OFF.
-
-    https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Gtid__event.html
-    """
+    """A transaction begins on a server with gtid_mode=OFF."""
 
     @staticmethod
     def decode(body: PayloadReader) -> AnonymousGtidEvent:

@@ -187,7 +187,7 @@ def open_binlogs(
 
     `name` and `start_position` refer to the first log; `follow` refers to the last one.
     """
-    selection = transaction_selection.TransactionSelection.of(
+    selection = transaction_selection.TransactionSelection(
         start_gtid=start_gtid, skip_gtids=skip_gtids, start_time=start_time, stop_time=stop_time
     )
     options = FileOptions(name, start_position, verify_checksum, follow, idle_timeout_seconds)

@@ -50,7 +50,6 @@ class EventBlock:
     __slots__ = ("data", "end", "start")
 
     def __init__(self, data: bytes, start: i64, end: i64) -> None:
-        """Take the events in `data[start:end]`."""
         self.data = data
         self.start: i64 = start
         self.end: i64 = end
@@ -271,7 +270,6 @@ class GroupFilter:
     """Finds the groups that change only other tables than the wanted ones, or only wanted ones."""
 
     def __init__(self, wanted: TableFilter) -> None:
-        """Pass over groups without changes of `wanted` tables."""
         self._wanted = wanted
         self._known: list[_KnownTable | None] = [None] * _SLOTS
         self._latest_id: i64 = _NONE

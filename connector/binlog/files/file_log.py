@@ -230,7 +230,6 @@ class FileLog:
         return data
 
     def _pass_over_others(self) -> None:
-        """Go on after the next groups if they change other tables."""
         events = self.received()
         if events is not None and self._others is not None:
             end = self._others.end_of(events, self.trailer)
@@ -264,7 +263,6 @@ class FileLog:
         return event
 
     def _note(self, event: Event) -> None:
-        """Note what the event means for the next ones."""
         type_code = event.type_code
         if self._others is not None:
             self._is_between = type_code in (XID, PREVIOUS_GTIDS)

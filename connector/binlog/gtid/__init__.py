@@ -6,8 +6,6 @@ server and a number that rises within the domain; a position is the last GTID of
 functions here take sets of either product.
 """
 
-from __future__ import annotations
-
 from connector.binlog.gtid.mariadb import MariadbGtid, MariadbGtidSet
 from connector.binlog.gtid.mysql import GtidSet
 from connector.binlog.gtid.mysql_gtid import Gtid, gtid_at, gtid_prefix_at

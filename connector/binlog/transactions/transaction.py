@@ -13,7 +13,7 @@ prepared, are transactions, too. No event stays in memory.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, final
+from typing import final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -104,11 +104,6 @@ def column_names(
         else f"@{index + 1}"
         for index, column in enumerate(columns)
     ]
-
-
-_INSERT: Final = "insert"
-_UPDATE: Final = "update"
-_DELETE: Final = "delete"
 
 
 @final
@@ -277,7 +272,7 @@ def changed_rows_in(event: Event) -> RowsEvent | None:
 
 
 def _op(kind: RowsKind) -> str:
-    return _INSERT if kind is INSERT else _DELETE if kind is DELETE else _UPDATE
+    return "insert" if kind is INSERT else "delete" if kind is DELETE else "update"
 
 
 @final
@@ -299,10 +294,7 @@ class Transaction(TransactionEvents):
         A partial update of a JSON document gives the whole document, or its changes if the log
         lacks the document before.
         """
-        changes = RowChanges(schemas)
-        changes.begin(self)
-        while (change := changes.next_change()) is not None:
-            yield change
+        return row_changes_of([self], schemas)
 
 
 def transactions_of(events: Iterable[Event]) -> Iterator[Transaction]:

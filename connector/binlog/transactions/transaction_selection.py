@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
-from typing import Protocol, Self
+from typing import Protocol
 
 from connector.binlog import argument_errors
 from connector.binlog.event import Event
@@ -46,31 +46,16 @@ class TransactionSelection:
         self._chosen = True
         self._finished = False
 
-    @classmethod
-    def of(
-        cls,
-        *,
-        start_gtid: AnyGtid | str | None = None,
-        skip_gtids: AnyGtidSet | str | None = None,
-        start_time: datetime | None = None,
-        stop_time: datetime | None = None,
-    ) -> Self | None:
-        """Return the selection, None if there is no condition."""
-        if all(wish is None for wish in (start_gtid, skip_gtids, start_time, stop_time)):
-            return None
-        return cls(
-            start_gtid=start_gtid,
-            skip_gtids=skip_gtids,
-            start_time=start_time,
-            stop_time=stop_time,
-        )
-
     def select(self, log: ReadableLog) -> Iterator[Event]:
-        """Yield the selected events of `log`.
+        """Iterate over the selected events of `log`.
 
         Raises ConfigError at the end of a log without `start_gtid`, and if the log's GTIDs are of
         another flavour than `skip_gtids`.
         """
+        wishes = (self._start_gtid, self._skip_gtids, self._start, self._stop)
+        return log.events() if all(wish is None for wish in wishes) else self._select(log)
+
+    def _select(self, log: ReadableLog) -> Iterator[Event]:
         bounds = TransactionBounds()
         known: TransactionSpan | None = None
         for event in log.events():

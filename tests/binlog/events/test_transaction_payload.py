@@ -79,7 +79,7 @@ def refusal(data: bytes) -> EventError:
 def test_the_events_of_a_transaction_come_out_of_its_payload(compression: CompressionType) -> None:
     inside = TABLE_MAP + ROWS + XID
     body = decode(payload(inside, compression=compression))
-    assert (body.compression, body.uncompressed_size) == (compression, len(inside))
+    assert (body.payload.compression, body.payload.uncompressed_size) == (compression, len(inside))
     assert body.payload.unknown_fields == 0
     mapped, written, committed = body.events()
     assert isinstance(mapped.body, TableMapEvent)

@@ -135,14 +135,14 @@ def test_a_compressed_transaction_holds_the_rows_of_a_plain_one(
     )
     _, payload = (event.body for event in compressed)
     assert isinstance(payload, TransactionPayloadEvent)
-    assert payload.compression is CompressionType.ZSTD
-    assert payload.payload_size < payload.uncompressed_size
+    assert payload.payload.compression is CompressionType.ZSTD
+    assert payload.payload.size < payload.payload.uncompressed_size
     assert rows_of(compressed) == rows_of(plain) != []
     assert [e.header.type_code for e in inside(compressed)] == [e.header.type_code for e in plain]
     assert require_same_bytes(compressed) >= 2
     # Without the GTID event, and without a checksum each.
     sizes = [event.header.event_size - CHECKSUM_LENGTH for event in plain[1:]]
-    assert payload.uncompressed_size == sum(sizes)
+    assert payload.payload.uncompressed_size == sum(sizes)
 
 
 def test_a_large_transaction_is_decoded_event_by_event(mysql: SourceLog) -> None:
@@ -156,7 +156,7 @@ def test_a_large_transaction_is_decoded_event_by_event(mysql: SourceLog) -> None
         "DELETE FROM t",
     )
     payloads = [e.body for e in events if isinstance(e.body, TransactionPayloadEvent)]
-    assert payloads[0].uncompressed_size > 32_000_000
+    assert payloads[0].payload.uncompressed_size > 32_000_000
     found = rows_of(events)
     assert [row.after[0] for row in found[:32] if row.after] == list(range(1, 33))
     assert all(row.after and row.after[1] == "0123456789" * 100_000 for row in found[:32])

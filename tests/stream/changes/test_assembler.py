@@ -503,7 +503,7 @@ def test_compressed_rows_are_counted_as_if_they_were_not() -> None:
         TransactionPayload(CompressionType.NONE, len(data), len(data), 0, data, 0),
         "binlog.000001",
         1100,
-        lambda: Inside(bodies),
+        lambda: Inside(bodies).open,
     )
     first, second, end = receive(gtid(), payload)
     assert isinstance(first, RowsChange)

@@ -190,9 +190,9 @@ class JsonFormat(ByteFormat):
 
     def _put_payload(self, body: TransactionPayloadEvent, out: BytesWriter) -> None:
         head = {
-            "compression": body.compression.name,
-            "payload_size": body.payload_size,
-            "uncompressed_size": body.uncompressed_size,
+            "compression": body.payload.compression.name,
+            "payload_size": body.payload.size,
+            "uncompressed_size": body.payload.uncompressed_size,
         }
         out.write(encoded(dumps(head)[:-1]))
         out.write(b',"events":[')

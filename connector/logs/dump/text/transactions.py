@@ -168,9 +168,11 @@ def _xa_prepare(
 
 def _payload(session: SessionText, event: Event, body: TransactionPayloadEvent) -> Description:
     del session, event
+    payload = body.payload
     summary = (
-        f"Transaction_Payload\t\tpayload_size={body.payload_size}"
-        f"\tcompression_type={body.compression.name}\tuncompressed_size={body.uncompressed_size}"
+        f"Transaction_Payload\t\tpayload_size={payload.size}"
+        f"\tcompression_type={payload.compression.name}"
+        f"\tuncompressed_size={payload.uncompressed_size}"
     )
     return summary, []
 
