@@ -101,38 +101,42 @@ class ChecksumRuns:
         self._to_edge = b""  # what each half byte of a sum becomes from one edge to the next
 
     def end_of(self, data: bytes, start: i64, *, checksummed: bool) -> i64:
-        """Return the end of the run of intact events at `start`, which is `start` without one.
+        """Return the end of a run of intact events at `start`, which is `start` without one.
 
-        The run ends before a FORMAT_DESCRIPTION_EVENT, a long event, and one that is not complete.
+        The run ends before a FORMAT_DESCRIPTION_EVENT, a long event, and one that is not complete;
+        before a damaged event, it may end earlier.
         Events that are not `checksummed` need only be complete.
         """
         if checksummed and len(self._residues) == 0:
             self._residues = _residues()
             self._to_edge = _shift_table(LENGTH_MAX)
         residues = self._residues
-        available: i64 = len(data)
-        at = edge = start
-        total: i64 = 0
-        while available - at >= header.HEADER_LENGTH:
-            size = i64(read_i32_le(data, at + header.SIZE_OFFSET)) & _U32
-            if (
-                size < header.HEADER_LENGTH
-                or size > available - at
-                or size > LENGTH_MAX
-                or data[at + header.TYPE_OFFSET] == header.FORMAT_DESCRIPTION
-            ):
-                break
-            at += size
-            if checksummed:
-                if at > edge:
-                    total = _shifted(self._to_edge, total)
-                    edge += LENGTH_MAX
-                total ^= i64(read_i32_le(residues, (edge - at) << 2))
-        if checksummed and at > start:
+        until: i64 = len(data)
+        while True:
+            at = edge = start
+            total: i64 = 0
+            while until - at >= header.HEADER_LENGTH:
+                size = i64(read_i32_le(data, at + header.SIZE_OFFSET)) & _U32
+                if (
+                    size < header.HEADER_LENGTH
+                    or size > until - at
+                    or size > LENGTH_MAX
+                    or data[at + header.TYPE_OFFSET] == header.FORMAT_DESCRIPTION
+                ):
+                    break
+                at += size
+                if checksummed:
+                    if at > edge:
+                        total = _shifted(self._to_edge, total)
+                        edge += LENGTH_MAX
+                    total ^= i64(read_i32_le(residues, (edge - at) << 2))
+            if not checksummed or at == start:
+                return at
             actual: i64 = crc32(memoryview(data)[start:at])
-            if _product(actual, _power_of_x(8 * (edge - at))) != total & _U32:
-                return start
-        return at
+            if _product(actual, _power_of_x(8 * (edge - at))) == total & _U32:
+                return at
+            # One of them is damaged: to add all of them up again at each event before it takes long.
+            until = start + ((at - start) >> 1)
 
 
 def _shifted(table: bytes, crc: i64) -> i64:

@@ -56,3 +56,15 @@ def test_events_without_checksums_need_only_be_complete() -> None:
     data[30] ^= 1
     assert end(bytes(data), checksummed=False) == len(data)
     assert end(bytes(data[:-1]), checksummed=False) == 50
+
+
+def test_a_damaged_event_costs_those_before_it_no_look_at_the_whole_block() -> None:
+    count = 1000
+    data = bytearray(event(50) * count)
+    data[-10] ^= 1
+    looks, at = 0, 0
+    while (reached := RUNS.end_of(bytes(data), at, checksummed=True)) > at:
+        looks, at = looks + 1, reached
+    # All but the damaged one, in runs of which each is about half of what is left.
+    assert at == 50 * (count - 1)
+    assert looks <= 2 * count.bit_length()
