@@ -1,78 +1,159 @@
 """The arguments of `binlog-connector-mirror`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+from connector.foundation.argument_parser import ArgumentParser
 
 _PROGRAM: Final = "binlog-connector-mirror"
-_COMMANDS: Final = ("run", "status", "cuts", "replica", "resume")
 
-_ALL = """examples:
-  binlog-connector-mirror stream_job.toml                    keep the tables equal
-  binlog-connector-mirror status stream_job.toml             see each table
-  binlog-connector-mirror cuts stream_job.toml               see each cut
-  binlog-connector-mirror replica stream_job.toml            keep a database server equal
-  binlog-connector-mirror resume stream_job.toml shop.orders try a table again
-  spark-submit --master URL "$(binlog-connector-mirror --script)" stream_job.toml
-                                                             run in a cluster
-"""
-_RUN = """exit codes:
-  0  stopped on request, or nothing is left (trigger "availableNow")
-  1  failed; starting again may help
-  2  wrong configuration
-  3  another process took over the mirror, or it belongs to another job
-"""
-_STATUS = """examples:
-  binlog-connector-mirror status stream_job.toml             for people
-  binlog-connector-mirror status stream_job.toml --json      one JSON object
 
-exit codes:
-  0  the job goes on with all tables, or was stopped after "availableNow"
-  1  records wait for more than a minute, or Kafka or the storage do not answer
-  2  wrong configuration
-  3  a table is set aside, its mirror cannot be read, or Kafka has deleted what it needs
-  4  the job does not run: it has failed, was stopped, or is gone
-"""
-_CUTS = """examples:
-  binlog-connector-mirror cuts stream_job.toml               for people
-  binlog-connector-mirror cuts stream_job.toml --json        one JSON object, with all versions
+class Command(NamedTuple):
+    """A command: one line of help, the rest of it, and command lines with their purposes."""
 
-exit codes:
-  0  all cuts are shown, the oldest first
-  1  the storage does not answer
-  2  wrong configuration
-"""
-_REPLICA = """examples:
-  binlog-connector-mirror replica stream_job.toml            follow the cuts
-  binlog-connector-mirror replica stream_job.toml --once     apply the newest cut, and end
+    summary: str
+    text: str
+    examples: tuple[tuple[str, str], ...] = ()
 
-exit codes:
-  0  stopped on request, or the newest cut is applied (--once)
-  1  the target cannot take a cut; it has the cut before
-  2  wrong configuration
-  3  another process took over the replica
-"""
-_RESUME = """examples:
-  binlog-connector-mirror resume stream_job.toml shop.orders
-      after the cause is gone
-  binlog-connector-mirror resume stream_job.toml --all
-      all tables that are set aside
-  binlog-connector-mirror resume stream_job.toml shop.orders --skip-record 1:4711
-      without the record at offset 4711 of partition 1; its change is missing in the mirror
-      until the row changes again
-  binlog-connector-mirror resume stream_job.toml shop.orders --rebuild
-      throw the mirror away, and make it again from what Kafka has; if Kafka has deleted
-      records, first: binlog-connector snapshot CONNECTOR.toml shop.orders
 
-exit codes:
-  0  the job was asked; its status lines tell what came of it
-  1  Kafka or the storage do not answer
-  2  wrong configuration, or a table is not set aside
-"""
+# In the order of the help.
+COMMANDS: Final[Mapping[str, Command]] = {
+    "run": Command(
+        "Keep the tables equal until SIGTERM.",
+        """
+        Exit codes: 0 stopped on request, or nothing is left (trigger "availableNow"), 1 failed;
+        starting again may help, 2 wrong configuration, 3 another process took over the mirror, or
+        it belongs to another job.
+        """,
+    ),
+    "status": Command(
+        "Show each table, without Spark.",
+        """
+        Exit codes: 0 the job goes on with all tables, or was stopped after "availableNow", 1
+        records wait for more than a minute, or Kafka or the storage do not answer, 2 wrong
+        configuration, 3 a table is set aside, its mirror cannot be read, or Kafka has deleted what
+        it needs, 4 the job does not run: it has failed, was stopped, or is gone.
+        """,
+        (
+            ("status stream_job.toml", "for people"),
+            ("status stream_job.toml --json", "one JSON object"),
+        ),
+    ),
+    "cuts": Command(
+        "Show each cut: a moment of all tables.",
+        """
+        Exit codes: 0 all cuts are shown, the oldest first, 1 the storage does not answer, 2 wrong
+        configuration.
+        """,
+        (
+            ("cuts stream_job.toml", "for people"),
+            ("cuts stream_job.toml --json", "one JSON object, with all versions"),
+        ),
+    ),
+    "replica": Command(
+        "Keep a database server equal to the mirror.",
+        """
+        Exit codes: 0 stopped on request, or the newest cut is applied (--once), 1 the target cannot
+        take a cut; it has the cut before, 2 wrong configuration, 3 another process took over the
+        replica.
+        """,
+        (
+            ("replica stream_job.toml", "follow the cuts"),
+            ("replica stream_job.toml --once", "apply the newest cut, and end"),
+        ),
+    ),
+    "resume": Command(
+        "Try tables again that are set aside.",
+        """
+        The change of a record that is left out is missing in the mirror until the row changes
+        again. A mirror that is thrown away is made again from what Kafka has; if Kafka has deleted
+        records, first: `binlog-connector snapshot CONNECTOR.toml shop.orders`.
+
+        Exit codes: 0 the job was asked; its status lines tell what came of it, 1 Kafka or the
+        storage do not answer, 2 wrong configuration, or a table is not set aside.
+        """,
+        (
+            ("resume stream_job.toml shop.orders", "after the cause is gone"),
+            ("resume stream_job.toml --all", "all tables that are set aside"),
+            (
+                "resume stream_job.toml shop.orders --skip-record 1:4711",
+                "without the record at offset 4711 of partition 1",
+            ),
+            ("resume stream_job.toml shop.orders --rebuild", "make the mirror again"),
+        ),
+    ),
+}
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the arguments; a configuration file alone means `run`. Exits if they are wrong."""
+    words = list(arguments)
+    if not words or words[0].startswith("-"):
+        program = parser_of()
+        # Each option ends the process.
+        program.read(words[:1])
+        program.error("the following arguments are required: COMMAND")
+    command = words.pop(0) if words[0] in COMMANDS else "run"
+    parser = parser_of(command)
+    found = parser.read(words)
+    found.command = command
+    if command == "resume":
+        if bool(found.tables) == found.all:
+            parser.error("name the tables, or use --all")
+        if found.skip_record and len(found.tables) != 1:
+            parser.error("--skip-record needs exactly one table")
+    return found
+
+
+def parser_of(name: str = "") -> ArgumentParser:
+    """Return the parser of a command; without a name, that of the program."""
+    if not name:
+        return _program()
+    command = COMMANDS[name]
+    parser = ArgumentParser(f"{_PROGRAM} {name}", command.summary)
+    parser.describe(command.text, *command.examples)
+    parser.add_argument(
+        "config",
+        type=Path,
+        metavar="CONFIG",
+        help="TOML file; `binlog-connector config stream_job.toml` explains the keys.",
+    )
+    if name in ("status", "cuts"):
+        parser.add_argument("--json", action="store_true", help="One JSON object.")
+    elif name == "replica":
+        parser.add_argument("--once", action="store_true", help="Apply the newest cut, and end.")
+    elif name == "resume":
+        _resumed(parser)
+    return parser
+
+
+def _program() -> ArgumentParser:
+    parser = ArgumentParser(
+        _PROGRAM,
+        "Keeps Delta tables equal to the tables of a source. A configuration file alone means "
+        "`run`.",
+    )
+    parser.usage = "[COMMAND] CONFIG [ARGUMENT ...]"
+    parser.commands = {name: command.summary for name, command in COMMANDS.items()}
+    parser.describe(
+        '`spark-submit --master URL "$(binlog-connector-mirror --script)" stream_job.toml` runs it '
+        "in a cluster.",
+        ("stream_job.toml", "keep the tables equal"),
+        ("status stream_job.toml", "see each table"),
+        ("cuts stream_job.toml", "see each cut"),
+        ("replica stream_job.toml", "keep a database server equal"),
+        ("resume stream_job.toml shop.orders", "try a table again"),
+    )
+    parser.add_argument(
+        "--script",
+        action=_PrintScript,
+        nargs=0,
+        help="Print the path of the script for spark-submit.",
+    )
+    return parser
 
 
 class _PrintScript(argparse.Action):
@@ -85,85 +166,21 @@ class _PrintScript(argparse.Action):
         parser.exit()
 
 
-def parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the arguments; a configuration file alone means `run`. Exits if they are wrong."""
-    given = list(arguments)
-    if given and not given[0].startswith("-") and given[0] not in _COMMANDS:
-        given.insert(0, "run")
-    parser, commands = parsers()
-    parsed_arguments, others = parser.parse_known_args(given)
-    if parsed_arguments.command == "resume":
-        # argparse takes positional arguments that follow each other alone.
-        parsed_arguments.tables += [argument for argument in others if not argument.startswith("-")]
-        others = [argument for argument in others if argument.startswith("-")]
-    if others:
-        parser.error(f"unrecognized arguments: {' '.join(others)}")
-    if parsed_arguments.command == "resume":
-        resume = commands["resume"]
-        if bool(parsed_arguments.tables) == parsed_arguments.all:
-            resume.error("name the tables, or use --all")
-        if parsed_arguments.skip_record and len(parsed_arguments.tables) != 1:
-            resume.error("--skip-record needs exactly one table")
-    return parsed_arguments
-
-
-def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    """Return the parser of the program, and those of its commands by their names."""
-    parser = argparse.ArgumentParser(
-        prog=_PROGRAM,
-        description="Keeps Delta tables equal to the tables of a source. A configuration file "
-        "alone means `run`.",
-        epilog=_ALL,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _resumed(parser: ArgumentParser) -> None:
+    """Declare what is resumed, and how."""
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help="database.table, or its topic.")
+    parser.add_argument("--all", action="store_true", help="Every table that is set aside.")
     parser.add_argument(
-        "--script",
-        action=_PrintScript,
-        nargs=0,
-        help="print the path of the script for spark-submit, and exit",
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _command(commands, "run", "keep the tables equal until SIGTERM", _RUN)
-    status = _command(commands, "status", "show each table, without Spark", _STATUS)
-    status.add_argument("--json", action="store_true", help="one JSON object")
-    cuts = _command(commands, "cuts", "show each cut: a moment of all tables", _CUTS)
-    cuts.add_argument("--json", action="store_true", help="one JSON object")
-    replica = _command(commands, "replica", "keep a database server equal to the mirror", _REPLICA)
-    replica.add_argument("--once", action="store_true", help="apply the newest cut, and end")
-    resume = _command(commands, "resume", "try tables again that are set aside", _RESUME)
-    resume.add_argument("tables", nargs="*", metavar="TABLE", help="database.table, or its topic")
-    resume.add_argument("--all", action="store_true", help="every table that is set aside")
-    resume.add_argument(
         "--skip-record",
         action="append",
         default=[],
         type=_record,
         metavar="PARTITION:OFFSET",
-        help="leave this record of the table out; may be repeated",
-    )
-    resume.add_argument(
-        "--rebuild", action="store_true", help="throw the mirror away, and make it again"
-    )
-    return parser, commands.choices
-
-
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, does: str, more: str
-) -> argparse.ArgumentParser:
-    parser = commands.add_parser(
-        name,
-        help=does,
-        description=f"{does[0].upper()}{does[1:]}.",
-        epilog=more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        help="Leave this record of the table out; may be repeated.",
     )
     parser.add_argument(
-        "config",
-        type=Path,
-        metavar="CONFIG",
-        help="TOML file; `binlog-connector config stream_job.toml` explains the keys",
+        "--rebuild", action="store_true", help="Throw the mirror away, and make it again."
     )
-    return parser
 
 
 def _record(text: str) -> tuple[int, int]:

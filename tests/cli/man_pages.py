@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stream_jobs.run.arguments import parsers
+from stream_jobs.run.arguments import COMMANDS, parser_of
 from tests.application import commands, parser
 from tests.cli import roff
 
@@ -54,12 +54,7 @@ def _connector() -> Iterator[str]:
     yield from _arguments(program)
     yield roff.section("Commands")
     for names, _ in commands():
-        command = parser(*names)
-        words = command.format_usage().partition("[OPTIONS]")[2].split()
-        yield roff.subsection(" ".join([*names, *words]))
-        yield from roff.paragraphs(command.text)
-        yield from _arguments(command)
-        yield from _examples(command)
+        yield from _command(parser(*names), " ".join(names))
     yield roff.section("Exit status")
     yield from roff.paragraphs(
         "Of `run`; the others say theirs above.\n\n"
@@ -79,26 +74,26 @@ def _connector() -> Iterator[str]:
 
 
 def _examples(command: ArgumentParser) -> Iterator[str]:
-    yield from (".PP", roff.bold("Examples"))
+    if command.examples:
+        yield from (".PP", roff.bold("Examples"))
+    program = command.prog.partition(" ")[0]
     for each in command.examples:
         yield from (".PP", roff.inline(f"{each.purpose}:"))
-        yield from (".RS 4", roff.bold(f"{_CONNECTOR} {each.command}"), ".RE")
+        yield from (".RS 4", roff.bold(f"{program} {each.command}"), ".RE")
 
 
 def _mirror() -> Iterator[str]:
-    parser, commands = parsers()
+    program = parser_of()
     purpose = "keeps Delta tables equal to the tables of a source"
     yield from _head(_MIRROR, purpose, "[\\fICOMMAND\\fR] \\fICONFIG\\fR [\\fIARGUMENT\\fR]...")
     yield roff.section("Description")
-    yield from roff.paragraphs(parser.description or "")
-    yield from _arguments(parser)
-    yield from roff.plain(parser.epilog or "")
+    yield from roff.paragraphs(program.text)
+    yield from _examples(program)
+    yield roff.section("Options")
+    yield from _arguments(program)
     yield roff.section("Commands")
-    for name, command in commands.items():
-        yield roff.subsection(name)
-        yield from roff.paragraphs(command.description or "")
-        yield from _arguments(command)
-        yield from roff.plain(command.epilog or "")
+    for name in COMMANDS:
+        yield from _command(parser_of(name), name)
     yield roff.section("Environment")
     yield from roff.definition(
         roff.bold("STREAM_JOB_SECTION__KEY"),
@@ -108,9 +103,17 @@ def _mirror() -> Iterator[str]:
     yield f"{roff.bold(_CONNECTOR)}(1)"
 
 
+def _command(command: ArgumentParser, name: str) -> Iterator[str]:
+    words = command.format_usage().partition("[OPTIONS]")[2].split()
+    yield roff.subsection(" ".join([name, *words]))
+    yield from roff.paragraphs(command.text)
+    yield from _arguments(command)
+    yield from _examples(command)
+
+
 def _arguments(parser: argparse.ArgumentParser) -> Iterator[str]:
     for each in parser._actions:
-        if isinstance(each, argparse._SubParsersAction) or each.dest == "help":
+        if each.dest == "help":
             continue
         names = ", ".join(roff.bold(name) for name in each.option_strings)
         value = each.metavar if isinstance(each.metavar, str) else "|".join(each.choices or ())

@@ -44,11 +44,6 @@ def definition(term: str, text: str) -> list[str]:
     return [".TP", term, inline(" ".join(text.split()))]
 
 
-def plain(text: str) -> list[str]:
-    """Return lines that stay as they are."""
-    return [".PP", ".nf", *(escaped(line) for line in text.rstrip().splitlines()), ".fi"]
-
-
 def inline(text: str) -> str:
     """Return a paragraph, with what stands between backticks in bold."""
     parts = _CODE.split(text)

@@ -39,7 +39,7 @@ from stream_jobs.__main__ import main as mirror
 from stream_jobs.cuts.cut import Cut, CutStore
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.replica.loop import ReplicaLines
-from stream_jobs.run.arguments import parsers
+from stream_jobs.run import arguments as arguments_of_mirror
 from stream_jobs.run.console_lines import TerminalLines
 from stream_jobs.run.cuts_command import show_cuts
 from stream_jobs.run.job_state import JobStatus, RunFailure
@@ -202,7 +202,7 @@ OF_MIRROR: dict[str, Callable[[Path], None]] = {
 
 def test_every_command_is_here() -> None:
     assert set(COMMANDS) == set(OF_CONNECTOR)
-    assert set(OF_MIRROR) == set(parsers()[1])
+    assert set(OF_MIRROR) == set(arguments_of_mirror.COMMANDS)
     for each in COMMANDS.values():
         assert not isinstance(each, str) or (_ROOT / each).is_file()
 

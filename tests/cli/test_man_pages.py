@@ -50,7 +50,7 @@ def test_examples_stand_as_they_are_typed() -> None:
         "binlog-connector.1"
     )
     mirror = shown("binlog-connector-mirror.1")
-    assert "    binlog-connector-mirror stream_job.toml " in mirror
+    assert "    binlog-connector-mirror stream_job.toml\n" in mirror
     assert "python -m" not in mirror
 
 
