@@ -135,7 +135,7 @@ class ChecksumRuns:
             actual: i64 = crc32(memoryview(data)[start:at])
             if _product(actual, _power_of_x(8 * (edge - at))) == total & _U32:
                 return at
-            # One of them is damaged: to add all of them up again at each event before it takes long.
+            # One is damaged. To add up all of them again at each event before it would take long.
             until = start + ((at - start) >> 1)
 
 

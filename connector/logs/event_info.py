@@ -12,11 +12,16 @@ from typing import Any
 
 from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.event import TransactionPayloadEvent
-from connector.binlog.events import control, load, mariadb, transaction
-from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
+from connector.binlog.events import (
+    context,
+    control,
+    gtid_tagged,
+    load,
+    mariadb,
+    query,
+    transaction,
+)
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
-from connector.binlog.events.gtid_tagged import GtidTaggedEvent
-from connector.binlog.events.query import ExecuteLoadQueryEvent, QueryEvent, RowsQueryEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import STMT_END_F
 from connector.binlog.events.table_map import TableMapEvent
@@ -56,20 +61,19 @@ def text_of(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-def query_info(event: QueryEvent, flags: int, server: ServerRelease) -> str:
-    """Return the text of a QUERY_EVENT whose header has `flags`."""
+def _query(event: query.QueryEvent, flags: int, server: ServerRelease) -> str:
     use = "" if flags & LOG_EVENT_SUPPRESS_USE_F else _use(event.schema)
-    query = event.query_bytes
+    statement = event.query_bytes
     if server.mariadb:
-        return use + _mariadb_options(event.status_variables.flags2 or 0, server) + text_of(query)
+        options = _mariadb_options(event.status_variables.flags2 or 0, server)
+        return use + options + text_of(statement)
     if server.version >= _STATEMENT_ENDS_AT_ZERO:
-        query = query.partition(b"\0")[0]
+        statement = statement.partition(b"\0")[0]
     ddl_xid = event.status_variables.ddl_xid
-    return use + text_of(query) + ("" if ddl_xid is None else f" /* xid={ddl_xid} */")
+    return use + text_of(statement) + ("" if ddl_xid is None else f" /* xid={ddl_xid} */")
 
 
-def execute_load_query_info(event: ExecuteLoadQueryEvent) -> str:
-    """Return the text of an EXECUTE_LOAD_QUERY_EVENT."""
+def _execute_load_query(event: query.ExecuteLoadQueryEvent) -> str:
     return f"{_use(event.schema)}{text_of(event.query_bytes)} ;file_id={event.file_id}"
 
 
@@ -130,21 +134,20 @@ def _literal(raw: bytes) -> str:
     return f"'{text_of(raw).translate(_LITERALS)}'"
 
 
-def create_file_info(event: load.CreateFileEvent) -> str:
-    """Return the text of a CREATE_FILE_EVENT."""
+def _create_file(event: load.CreateFileEvent) -> str:
     return (
         f"db={event.schema};table={event.table};file_id={event.file_id};"
         f"block_len={len(event.block)}"
     )
 
 
-def intvar_info(event: IntvarEvent) -> str:
-    """Return the text of an INTVAR_EVENT; the server shows the value with a sign."""
+def _intvar(event: context.IntvarEvent) -> str:
+    # The server shows the value with a sign.
     return f"{event.name}={_signed(event.value)}"
 
 
-def rand_info(event: RandEvent, server: ServerRelease) -> str:
-    """Return the text of a RAND_EVENT; MariaDB shows the values with a sign."""
+def _rand(event: context.RandEvent, server: ServerRelease) -> str:
+    # MariaDB shows the values with a sign.
     seeds = (event.seed1, event.seed2)
     seed1, seed2 = map(_signed, seeds) if server.mariadb else seeds
     return f"rand_seed1={seed1},rand_seed2={seed2}"
@@ -154,14 +157,13 @@ def _signed(value: int) -> int:
     return value - _UINT64 if value > _INT64_MAX else value
 
 
-def user_var_info(event: UserVarEvent, server: ServerRelease) -> str:
-    """Return the text of a USER_VAR_EVENT."""
+def _user_var(event: context.UserVarEvent, server: ServerRelease) -> str:
     name = f"@{quoted_identifier(event.name)}="
     if event.data_type:
         name += f"/*{event.data_type}*/"
     if event.value is None:
         return f"{name}NULL"
-    if event.type is not UserVarType.STRING:
+    if event.type is not context.UserVarType.STRING:
         return name + number_text(event.value)
     names = server.charset_and_collation(event.collation)
     if names is None:
@@ -296,26 +298,26 @@ def _slave(body: control.SlaveEvent) -> str:
 _INFO: dict[type, Callable[[Any, EventHeader, ServerRelease], str]] = {
     StartEventV3: lambda body, _, __: _start(body),
     FormatDescriptionEvent: lambda body, _, __: _start(body),
-    QueryEvent: lambda body, header, server: query_info(body, header.flags, server),
-    ExecuteLoadQueryEvent: lambda body, _, __: execute_load_query_info(body),
+    query.QueryEvent: lambda body, header, server: _query(body, header.flags, server),
+    query.ExecuteLoadQueryEvent: lambda body, _, __: _execute_load_query(body),
     control.RotateEvent: lambda body, _, __: f"{body.next_file};pos={body.next_position}",
-    IntvarEvent: lambda body, _, __: intvar_info(body),
-    RandEvent: lambda body, _, server: rand_info(body, server),
-    UserVarEvent: lambda body, _, server: user_var_info(body, server),
+    context.IntvarEvent: lambda body, _, __: _intvar(body),
+    context.RandEvent: lambda body, _, server: _rand(body, server),
+    context.UserVarEvent: lambda body, _, server: _user_var(body, server),
     load.LoadEvent: lambda body, _, __: load_info(body),
     control.SlaveEvent: lambda body, _, __: _slave(body),
-    load.CreateFileEvent: lambda body, _, __: create_file_info(body),
+    load.CreateFileEvent: lambda body, _, __: _create_file(body),
     load.AppendBlockEvent: lambda body, _, __: _block(body),
     load.BeginLoadQueryEvent: lambda body, _, __: _block(body),
     load.ExecLoadEvent: lambda body, _, __: f";file_id={body.file_id}",
     load.DeleteFileEvent: lambda body, _, __: f";file_id={body.file_id}",
     control.IncidentEvent: lambda body, _, __: _incident(body),
     control.IgnorableEvent: lambda _, header, server: _ignorable(header, server),
-    RowsQueryEvent: lambda body, _, __: f"# {text_of(body.query_bytes)}",
+    query.RowsQueryEvent: lambda body, _, __: f"# {text_of(body.query_bytes)}",
     TableMapEvent: lambda body, _, __: f"table_id: {body.table_id} ({body.schema}.{body.table})",
     RowsEvent: lambda body, _, server: _rows(body, server),
     transaction.GtidEvent: lambda body, _, __: _gtid(body.gtid),
-    GtidTaggedEvent: lambda body, _, __: _gtid(body.gtid),
+    gtid_tagged.GtidTaggedEvent: lambda body, _, __: _gtid(body.gtid),
     transaction.AnonymousGtidEvent: lambda _, __, ___: _gtid("ANONYMOUS"),
     transaction.PreviousGtidsEvent: lambda body, _, __: str(body.gtid_set).replace(",", ",\n"),
     transaction.XidEvent: lambda body, _, __: f"COMMIT /* xid={body.xid} */",

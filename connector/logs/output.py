@@ -36,7 +36,6 @@ class ByteFormat:
 
     def received(self) -> None:
         """Note that the next events have just been read; it is called at least once for a block."""
-        raise NotImplementedError
 
     def put(self, event: Event, output: LineOutput) -> None:
         """Append the lines of one event to the block of `output`.

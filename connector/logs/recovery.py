@@ -86,8 +86,6 @@ class LogRecovery:
         self._file = file
         self._verify_checksum = verify_checksum
         self._version = detect_version(first)
-        # rarely needed
-
         self._search = EventSearch(log, self._version)
         self._description = b""  # the event that describes the events after it
         self._ends_are_known = False  # by the headers; checksums are more certain

@@ -188,21 +188,21 @@ class Dump:
         self._report(gap)
 
 
-# ruff: noqa: PLC0415 - a format takes as long to import as many a dump
 def _writer(options: DumpOptions) -> ByteFormat:
+    # A format takes as long to import as many a dump.
     if options.format is Format.EVENTS:
-        from connector.logs.dump.events_format import EventsFormat
+        from connector.logs.dump.events_format import EventsFormat  # noqa: PLC0415
 
         return EventsFormat()
     if options.format is Format.JSON:
-        from connector.logs.dump.json.format import JsonFormat
+        from connector.logs.dump.json.format import JsonFormat  # noqa: PLC0415
 
         return JsonFormat(apply_diffs=options.apply_diffs)
     if options.format is Format.TEXT:
-        from connector.logs.dump.text.format import TextFormat
+        from connector.logs.dump.text.format import TextFormat  # noqa: PLC0415
 
         return TextFormat(hexdump=options.hexdump)
-    from connector.logs.dump.envelope_format import EnvelopeFormat
+    from connector.logs.dump.envelope_format import EnvelopeFormat  # noqa: PLC0415
 
     tables = options.selection.tables or TableFilter(["*.*"])
     return EnvelopeFormat(options.topic_prefix, tables, _now_us)

@@ -194,9 +194,8 @@ def _put_text(out: BytesWriter, headers: bytes, at: i64) -> i64:
 class FileNumbers:
     """Gives a number to each file whose name ends in none."""
 
-    def __init__(self, count: int = 0) -> None:
-        """Begin after `count` files that got a number."""
-        self.count = count
+    def __init__(self) -> None:
+        self._count = 0  # of files that got a number
         self._given = ""  # name of the current file,
         self._name = ""  # and the same with a number
 
@@ -213,8 +212,8 @@ class FileNumbers:
         try:
             file_number(file)
         except UnsupportedChange:
-            self.count += 1
-            return f"{file}.{self.count:06d}"
+            self._count += 1
+            return f"{file}.{self._count:06d}"
         return file
 
 

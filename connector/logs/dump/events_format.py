@@ -185,9 +185,6 @@ class EventsFormat(ByteFormat):
         """Return the names of the columns."""
         return (HEADER,)
 
-    def received(self) -> None:
-        """Note nothing: no line depends on the time."""
-
     def put(self, event: Event, output: LineOutput) -> None:
         """Append an event's line, and those of its inner events."""
         type_code = event.type_code

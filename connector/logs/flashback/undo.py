@@ -16,7 +16,7 @@ back.
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import final
+from typing import Any, final
 
 from mypy_extensions import i64
 
@@ -30,6 +30,7 @@ from connector.binlog.events.transaction import XaPrepareEvent
 from connector.binlog.statement import Statement, StatementKind, classify
 from connector.binlog.transactions import transaction_bounds
 from connector.foundation.errors import DecodeError, UnsupportedChange
+from connector.foundation.errors.code import ErrorCode
 from connector.logs import undo_errors
 from connector.logs.flashback.undo_statements import ReverseSpool, TableUndo
 from connector.logs.output import ByteFormat, LineOutput, encoded
@@ -62,9 +63,6 @@ class Undo(ByteFormat):
         # Of the latest rows, because the next ones mostly change the same table.
         self._table_map: TableMapEvent | None = None
         self._undo: TableUndo | None = None
-
-    def received(self) -> None:
-        """Do nothing: it does not matter when an event was read."""
 
     def put(self, event: Event, output: LineOutput) -> None:
         """Take the next event; nothing is written yet.
@@ -108,11 +106,11 @@ class Undo(ByteFormat):
         elif isinstance(body, QueryEvent):
             self._statement(event, body)
         elif isinstance(body, XaPrepareEvent) and not body.one_phase and self._span is not None:
-            raise UnsupportedChange(undo_errors.XA, file=event.file, position=event.position)
+            raise _refused(undo_errors.XA, event)
         elif isinstance(body, (LoadEvent, CreateFileEvent)):
-            raise UnsupportedChange(undo_errors.LOAD, file=event.file, position=event.position)
+            raise _refused(undo_errors.LOAD, event)
         elif isinstance(body, IncidentEvent):
-            raise UnsupportedChange(undo_errors.INCIDENT, file=event.file, position=event.position)
+            raise _refused(undo_errors.INCIDENT, event)
 
     def _drop_unfinished(self) -> None:
         if self._span is not None:
@@ -146,9 +144,7 @@ class Undo(ByteFormat):
         try:
             undo = TableUndo(table_map, self._omitted)
         except DecodeError as error:
-            raise UnsupportedChange(
-                undo_errors.IN_EVENT, file=event.file, position=event.position, why=error
-            ) from error
+            raise _refused(undo_errors.IN_EVENT, event, why=error) from error
         self._tables[name] = (table_map, undo)
         return undo
 
@@ -157,26 +153,13 @@ class Undo(ByteFormat):
         kind = statement.kind
         if kind in (StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO):
             if self._span is not None:
-                raise UnsupportedChange(
-                    undo_errors.ROLLBACK, file=event.file, position=event.position, verb=kind.value
-                )
+                raise _refused(undo_errors.ROLLBACK, event, verb=kind.value)
         elif kind is StatementKind.DML:
-            raise UnsupportedChange(
-                undo_errors.STATEMENT,
-                file=event.file,
-                position=event.position,
-                verb=statement.verb,
-                database=body.schema,
-            )
+            raise _refused(undo_errors.STATEMENT, event, verb=statement.verb, database=body.schema)
         else:
             for schema, table in self._changed_by(statement, body):
-                raise UnsupportedChange(
-                    undo_errors.DDL,
-                    file=event.file,
-                    position=event.position,
-                    verb=kind.value,
-                    table=f"{schema}.{table}",
-                )
+                table_name = f"{schema}.{table}"
+                raise _refused(undo_errors.DDL, event, verb=kind.value, table=table_name)
 
     def _changed_by(self, statement: Statement, body: QueryEvent) -> Iterator[tuple[str, str]]:
         """Yield the tables that a statement changes and that have rows to undo."""
@@ -199,3 +182,7 @@ class Undo(ByteFormat):
         if span.gtid is not None:
             title = f"{title}, {span.gtid}"
         return encoded(f"{title}\nBEGIN;")
+
+
+def _refused(code: ErrorCode, event: Event, **facts: Any) -> UnsupportedChange:
+    return UnsupportedChange(code, file=event.file, position=event.position, **facts)

@@ -21,9 +21,6 @@ from connector.binlog.events import (
     query,
     transaction,
 )
-from connector.binlog.events.context import UserVarEvent, UserVarType
-from connector.binlog.events.load import CreateFileEvent, LoadEvent
-from connector.binlog.events.query import ExecuteLoadQueryEvent, QueryEvent
 from connector.binlog.events.status_variables import StatusVariables
 from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.row_values import hexadecimal
@@ -39,7 +36,7 @@ _VARIABLES = tuple(
 )
 
 
-def text_or_hex(raw: bytes, charset: str = _UTF8) -> str | dict[str, str]:
+def _text_or_hex(raw: bytes, charset: str = _UTF8) -> str | dict[str, str]:
     """Return bytes as text of their character set, else as `{"hex":"…"}`."""
     try:
         return character_decoder(charset, exact=True)(raw)
@@ -47,8 +44,7 @@ def text_or_hex(raw: bytes, charset: str = _UTF8) -> str | dict[str, str]:
         return hexadecimal(raw)
 
 
-def query_fields(body: QueryEvent) -> Fields:
-    """Return the fields of a QUERY_EVENT."""
+def _query(body: query.QueryEvent) -> Fields:
     variables = body.status_variables
     charset = charset_of(variables.charset[0]) if variables.charset is not None else None
     fields: Fields = {
@@ -58,15 +54,15 @@ def query_fields(body: QueryEvent) -> Fields:
         "schema": body.schema,
         "status_vars": _status_variables(variables),
     }
-    return fields | statement_fields(body.query, body.query_bytes, charset or _UTF8)
+    return fields | _statement(body.query, body.query_bytes, charset or _UTF8)
 
 
-def statement_fields(query: str, query_bytes: bytes, charset: str = _UTF8) -> Fields:
+def _statement(text: str, raw: bytes, charset: str = _UTF8) -> Fields:
     """Return a statement's text, and its bytes if the text does not determine them."""
-    exact = text_or_hex(query_bytes, _UTF8 if charset == "binary" else charset)
+    exact = _text_or_hex(raw, _UTF8 if charset == "binary" else charset)
     if isinstance(exact, str):
         return {"query": exact}
-    return {"query": query, "query_hex": query_bytes.hex()}
+    return {"query": text, "query_hex": raw.hex()}
 
 
 def _status_variables(variables: StatusVariables) -> Fields:
@@ -81,9 +77,8 @@ def _status_variables(variables: StatusVariables) -> Fields:
     return fields
 
 
-def execute_load_query_fields(body: ExecuteLoadQueryEvent) -> Fields:
-    """Return the fields of an EXECUTE_LOAD_QUERY_EVENT."""
-    return query_fields(body) | {
+def _execute_load_query(body: query.ExecuteLoadQueryEvent) -> Fields:
+    return _query(body) | {
         "file_id": body.file_id,
         "start_pos": body.start_pos,
         "end_pos": body.end_pos,
@@ -91,13 +86,13 @@ def execute_load_query_fields(body: ExecuteLoadQueryEvent) -> Fields:
     }
 
 
-def user_var_fields(body: UserVarEvent, *, mariadb: bool) -> Fields:
+def _user_var(body: context.UserVarEvent, *, mariadb: bool) -> Fields:
     """Return the fields of a USER_VAR_EVENT, with the server's name of the collation."""
     value = body.value
     text: object = value
     if isinstance(value, bytes):
         text = hexadecimal(value)
-    elif value is not None and body.type is not UserVarType.STRING:
+    elif value is not None and body.type is not context.UserVarType.STRING:
         text = number_text(value)
     fields: Fields = {
         "name": body.name,
@@ -112,7 +107,7 @@ def user_var_fields(body: UserVarEvent, *, mariadb: bool) -> Fields:
     return fields
 
 
-def load_fields(body: LoadEvent | CreateFileEvent) -> Fields:
+def _load(body: load.LoadEvent | load.CreateFileEvent) -> Fields:
     """Return the fields that LOAD_EVENT, NEW_LOAD_EVENT and CREATE_FILE_EVENT share."""
     form = body.format
     return {
@@ -122,19 +117,14 @@ def load_fields(body: LoadEvent | CreateFileEvent) -> Fields:
         "schema": body.schema,
         "table": body.table,
         "columns": body.columns,
-        "field_term": text_or_hex(form.field_term),
-        "enclosed": text_or_hex(form.enclosed),
-        "line_term": text_or_hex(form.line_term),
-        "line_start": text_or_hex(form.line_start),
-        "escaped": text_or_hex(form.escaped),
+        "field_term": _text_or_hex(form.field_term),
+        "enclosed": _text_or_hex(form.enclosed),
+        "line_term": _text_or_hex(form.line_term),
+        "line_start": _text_or_hex(form.line_start),
+        "escaped": _text_or_hex(form.escaped),
         "opt_flags": int(form.opt_flags),
         "file_name": body.file_name,
     }
-
-
-def create_file_fields(body: CreateFileEvent) -> Fields:
-    """Return the fields of a CREATE_FILE_EVENT."""
-    return load_fields(body) | {"file_id": body.file_id, "length": len(body.block)}
 
 
 def body_fields(body: object, *, mariadb: bool) -> Fields:
@@ -166,7 +156,7 @@ def _format(body: format_description.FormatDescriptionEvent) -> Fields:
     }
 
 
-def _block(body: load.AppendBlockEvent | load.BeginLoadQueryEvent) -> Fields:
+def _block(body: load.AppendBlockEvent | load.BeginLoadQueryEvent | load.CreateFileEvent) -> Fields:
     return {"file_id": body.file_id, "length": len(body.block)}
 
 
@@ -213,8 +203,8 @@ def _transaction_context(body: control.TransactionContextEvent) -> Fields:
         "thread_id": body.thread_id,
         "gtid_specified": body.gtid_specified,
         "snapshot_version": str(body.snapshot_version),
-        "write_set": [text_or_hex(item) for item in body.write_set],
-        "read_set": [text_or_hex(item) for item in body.read_set],
+        "write_set": [_text_or_hex(item) for item in body.write_set],
+        "read_set": [_text_or_hex(item) for item in body.read_set],
     }
 
 
@@ -223,7 +213,7 @@ def _view_change(body: control.ViewChangeEvent) -> Fields:
         "view_id": body.view_id,
         "sequence_number": body.sequence_number,
         "certification_info": [
-            {"key": text_or_hex(key), "value": hexadecimal(value)}
+            {"key": _text_or_hex(key), "value": hexadecimal(value)}
             for key, value in body.certification_info
         ],
     }
@@ -242,19 +232,19 @@ def _start_encryption(body: control.StartEncryptionEvent) -> Fields:
 _FIELDS: dict[type, Callable[[Any, bool], Fields]] = {
     format_description.StartEventV3: lambda body, _: _start(body),
     format_description.FormatDescriptionEvent: lambda body, _: _format(body),
-    query.QueryEvent: lambda body, _: query_fields(body),
-    query.ExecuteLoadQueryEvent: lambda body, _: execute_load_query_fields(body),
+    query.QueryEvent: lambda body, _: _query(body),
+    query.ExecuteLoadQueryEvent: lambda body, _: _execute_load_query(body),
     control.StopEvent: lambda _, __: {},
     control.RotateEvent: lambda body, _: {"file": body.next_file, "position": body.next_position},
     control.HeartbeatEvent: lambda body, _: {"file": body.file, "position": body.position},
     transaction.XidEvent: lambda body, _: {"xid": body.xid},
     context.IntvarEvent: lambda body, _: {"name": body.name, "value": body.value},
     context.RandEvent: lambda body, _: {"seed1": body.seed1, "seed2": body.seed2},
-    context.UserVarEvent: lambda body, by_mariadb: user_var_fields(body, mariadb=by_mariadb),
-    query.RowsQueryEvent: lambda body, _: statement_fields(body.query, body.query_bytes),
-    mariadb.AnnotateRowsEvent: lambda body, _: statement_fields(body.query, body.query_bytes),
-    load.LoadEvent: lambda body, _: load_fields(body),
-    load.CreateFileEvent: lambda body, _: create_file_fields(body),
+    context.UserVarEvent: lambda body, by_mariadb: _user_var(body, mariadb=by_mariadb),
+    query.RowsQueryEvent: lambda body, _: _statement(body.query, body.query_bytes),
+    mariadb.AnnotateRowsEvent: lambda body, _: _statement(body.query, body.query_bytes),
+    load.LoadEvent: lambda body, _: _load(body),
+    load.CreateFileEvent: lambda body, _: _load(body) | _block(body),
     load.AppendBlockEvent: lambda body, _: _block(body),
     load.BeginLoadQueryEvent: lambda body, _: _block(body),
     load.ExecLoadEvent: lambda body, _: _file_id(body),

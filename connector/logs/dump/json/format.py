@@ -27,7 +27,7 @@ from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.event_fields import body_fields
 from connector.logs.dump.json.event_lines import NOTHING, EventHeads, QueryBodies, put_gtid, put_xid
 from connector.logs.dump.json.group_lines import GroupLines
-from connector.logs.dump.json.row_values import dumps, large_rows_body
+from connector.logs.dump.json.row_values import dumps, rows_body
 from connector.logs.dump.json.table_writer import TableWriter
 from connector.logs.output import LARGE, ByteFormat, LineOutput, encoded
 
@@ -63,9 +63,6 @@ class JsonFormat(ByteFormat):
         self._table: TableWriter | None = None  # of the last event
         self._statements = QueryBodies()
         self._groups = GroupLines(self._heads, self._statements)
-
-    def received(self) -> None:
-        """Do nothing: no line depends on the time."""
 
     def put(self, event: Event, output: LineOutput) -> None:
         """Append the event's line.
@@ -111,7 +108,7 @@ class JsonFormat(ByteFormat):
         """Write the pieces of `_put_object`; an error comes before the first piece."""
         columns = self._table_of(rows.table_map).columns_text
         first = True
-        for piece in large_rows_body(rows, columns, apply_diffs=self._apply_diffs):
+        for piece in rows_body(rows, columns, apply_diffs=self._apply_diffs):
             if first:
                 self._put_head(event, event.position, output.block)
                 first = False

@@ -37,9 +37,8 @@ from connector.binlog.columns.column import (
 )
 from connector.binlog.columns.floats import float32_text
 from connector.binlog.columns.optional_metadata import MetadataField
-from connector.binlog.events.row_reader import Row
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_header import ExtraRowInfo, RowsKind
+from connector.binlog.events.rows_header import ExtraRowInfo
 from connector.binlog.events.table_map import TableMapEvent
 from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.cells import has_unknown_charset
@@ -126,8 +125,6 @@ _BY_TYPE: dict[type, Callable[[Any], str]] = {
 }
 
 
-_Encoders = list["Callable[[Value], str]"]
-
 # Made once, because each event needs it several times.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -178,30 +175,21 @@ def _column(column: Column, fields: Sequence[int], *, mariadb: bool) -> dict[str
     return members
 
 
-def rows_body(event: RowsEvent, columns: str, *, apply_diffs: bool) -> str:
-    """Return the body of a rows event; `columns` is the JSON text of `columns_of`.
+def rows_body(event: RowsEvent, columns: str, *, apply_diffs: bool) -> Iterator[str]:
+    """Yield the pieces of a rows event's body; large values are cut.
 
-    Raises EventError for a row that cannot be read.
+    `columns` is the JSON text of `columns_of`. Raises EventError for a row that cannot be read,
+    before the first piece.
     """
     start = _start(event, columns)
     refused = _unreadable_reason(event)
     if refused is not None:
-        return f'{start},"refused":{dumps(refused)}}}'
-    return f'{start},"rows":[{",".join(_rows(event, apply_diffs=apply_diffs))}]}}'
-
-
-def large_rows_body(event: RowsEvent, columns: str, *, apply_diffs: bool) -> Iterator[str]:
-    """Yield the pieces of `rows_body`; large values are cut.
-
-    Raises EventError for a row that cannot be read, before the first piece.
-    """
-    refused = _unreadable_reason(event)
-    if refused is not None:
-        yield rows_body(event, columns, apply_diffs=apply_diffs)
+        yield f'{start},"refused":{dumps(refused)}}}'
         return
     encoders = [cell_encoder(column) for column in event.table_map.columns]
     rows = list(event.rows(apply_diffs=apply_diffs))
-    separator = f'{_start(event, columns)},"rows":['
+    yield f'{start},"rows":['
+    separator = ""
     for row in rows:
         yield f'{separator}{{"op":"{event.kind.value}"'
         for name, values in (("before", row.before), ("after", row.after)):
@@ -212,8 +200,11 @@ def large_rows_body(event: RowsEvent, columns: str, *, apply_diffs: bool) -> Ite
     yield "]}"
 
 
-def _image_pieces(name: str, values: list[Value], encoders: _Encoders) -> Iterator[str]:
-    separator = f',"{name}":['
+def _image_pieces(
+    name: str, values: list[Value], encoders: list[Callable[[Value], str]]
+) -> Iterator[str]:
+    yield f',"{name}":['
+    separator = ""
     for encode, value in zip(encoders, values, strict=True):
         yield separator
         yield from cell_pieces(encode, value)
@@ -256,26 +247,3 @@ def extra_row_info(info: ExtraRowInfo) -> dict[str, Any]:
         "unknown_extra_row_info": hexadecimal(info.unknown) if info.unknown else None,
     }
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _rows(event: RowsEvent, *, apply_diffs: bool) -> Iterator[str]:
-    encoders = [cell_encoder(column) for column in event.table_map.columns]
-    start = f'{{"op":"{event.kind.value}"'
-    write = _IMAGES[event.kind]
-    for row in event.rows(apply_diffs=apply_diffs):
-        yield f"{start},{write(row, encoders)}}}"
-
-
-def _image(name: str, values: list[Value] | None, encoders: _Encoders) -> str:
-    assert values is not None
-    cells = ",".join([encode(value) for encode, value in zip(encoders, values, strict=True)])
-    return f'"{name}":[{cells}]'
-
-
-_IMAGES: dict[RowsKind, Callable[[Row, _Encoders], str]] = {
-    RowsKind.INSERT: lambda row, encoders: _image("after", row.after, encoders),
-    RowsKind.DELETE: lambda row, encoders: _image("before", row.before, encoders),
-    RowsKind.UPDATE: lambda row, encoders: (
-        f"{_image('before', row.before, encoders)},{_image('after', row.after, encoders)}"
-    ),
-}

@@ -77,7 +77,8 @@ class TableWriter:
             or not (self._image_columns(before) or self._image_columns(after))
             or not self._can_read()
         ):
-            out.write(encoded(rows_body(event, self.columns_text, apply_diffs=apply_diffs)))
+            for piece in rows_body(event, self.columns_text, apply_diffs=apply_diffs):
+                out.write(encoded(piece))
             return
         info = event.extra_row_info
         if info is not self._plain:

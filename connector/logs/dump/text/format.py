@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final, final
 
-from librt.strings import BytesWriter, read_i32_le, write_i64_le
+from librt.strings import BytesWriter, read_i32_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.checksum import CHECKSUM_LENGTH
@@ -31,7 +31,11 @@ from connector.binlog.event import Event, EventBody, TransactionPayloadEvent
 from connector.binlog.events import control
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
-from connector.binlog.events.mariadb import BinlogCheckpointEvent, PartialRowDataEvent
+from connector.binlog.events.mariadb import (
+    BinlogCheckpointEvent,
+    MariadbGtidEvent,
+    PartialRowDataEvent,
+)
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
@@ -43,20 +47,13 @@ from connector.binlog.header import (
     BinlogVersion,
     event_name,
 )
-from connector.binlog.text_writer import put_uint
-from connector.logs.dump.text import statements
+from connector.binlog.text_writer import put_hex_32, put_uint
+from connector.logs.dump.text import statements, transactions
 from connector.logs.dump.text.rows import TablesText
-from connector.logs.dump.text.transactions import ANONYMOUS, TRANSACTIONS, put_gtid, put_xid
 from connector.logs.output import NEWLINE, ByteFormat, LineOutput, encoded
 
 _SPACE: Final = 32
-
-# The same in each byte of a word.
-_SIXES: Final = 0x0606_0606_0606_0606
-_ONES: Final = 0x0101_0101_0101_0101
-_ZEROS: Final = 0x3030_3030_3030_3030
-# From the character after `9` to `a`.
-_LETTERS: Final = 39
+_TAB: Final = 9
 
 
 def short_date(timestamp: int) -> str:
@@ -93,29 +90,25 @@ class HeaderLine:
         if event.checksummed:
             data = event.data
             out.write(b" CRC32 0x")
-            _put_hex(out, i64(read_i32_le(data, len(data) - CHECKSUM_LENGTH)))
+            put_hex_32(out, i64(read_i32_le(data, len(data) - CHECKSUM_LENGTH)))
         out.append(u8(_SPACE))
-
-
-def _put_hex(out: BytesWriter, value: i64) -> None:
-    """Append the lowest 32 bits of a number as eight hexadecimal digits, the highest first."""
-    # Each step halves the parts and swaps the halves: the highest digit comes into the lowest byte.
-    word = value >> 16 & 0xFFFF | (value & 0xFFFF) << 32
-    word = word >> 8 & 0x0000_00FF_0000_00FF | (word & 0x0000_00FF_0000_00FF) << 16
-    word = word >> 4 & 0x000F_000F_000F_000F | (word & 0x000F_000F_000F_000F) << 8
-    letters = (word + _SIXES) >> 4 & _ONES
-    write_i64_le(out, word + _ZEROS + letters * _LETTERS)
 
 
 def describe(event: Event, session: statements.SessionText) -> statements.Description:
     """Return the summary and the lines of an event; `session` keeps the variables that were set."""
-    return DESCRIPTIONS[type(event.body)](session, event, event.body)
+    body = event.body
+    if isinstance(body, FormatDescriptionEvent):
+        return _format(event, body)
+    if isinstance(body, StartEventV3):
+        return _start(event, body)
+    if isinstance(body, control.IgnorableEvent):
+        return "Ignorable", [f"# {event_name(event.type_code)}, {len(body.data)} bytes"]
+    if isinstance(body, MariadbGtidEvent):
+        return transactions.mariadb_gtid(session, body)
+    return DESCRIPTIONS[type(body)](body)
 
 
-def _start(
-    session: statements.SessionText, event: Event, body: StartEventV3
-) -> statements.Description:
-    del session
+def _start(event: Event, body: StartEventV3) -> statements.Description:
     summary = (
         f"Start: binlog v {body.binlog_version}, server v {body.server_version} "
         f"created {short_date(body.create_timestamp or event.header.timestamp)}"
@@ -123,10 +116,7 @@ def _start(
     return summary, []
 
 
-def _format(
-    session: statements.SessionText, event: Event, body: FormatDescriptionEvent
-) -> statements.Description:
-    del session
+def _format(event: Event, body: FormatDescriptionEvent) -> statements.Description:
     restarted = body.create_timestamp != 0
     summary = (
         f"Start: binlog v {body.binlog_version}, server v {body.server_version} "
@@ -141,61 +131,29 @@ def _format(
     return summary, lines
 
 
-def _rotate(
-    session: statements.SessionText, event: Event, body: control.RotateEvent
-) -> statements.Description:
-    del session, event
+def _rotate(body: control.RotateEvent) -> statements.Description:
     return f"Rotate to {body.next_file}  pos: {body.next_position}", []
 
 
-def _stop(
-    session: statements.SessionText, event: Event, body: control.StopEvent
-) -> statements.Description:
-    del session, event, body
-    return "Stop", []
-
-
-def _heartbeat(
-    session: statements.SessionText, event: Event, body: control.HeartbeatEvent
-) -> statements.Description:
-    del session, event
+def _heartbeat(body: control.HeartbeatEvent) -> statements.Description:
     return f"Heartbeat {body.file}  pos: {body.position}", []
 
 
-def _ignorable(
-    session: statements.SessionText, event: Event, body: control.IgnorableEvent
-) -> statements.Description:
-    del session
-    return "Ignorable", [f"# {event_name(event.header.type_code)}, {len(body.data)} bytes"]
-
-
-def _checkpoint(
-    session: statements.SessionText, event: Event, body: BinlogCheckpointEvent
-) -> statements.Description:
-    del session, event
+def _checkpoint(body: BinlogCheckpointEvent) -> statements.Description:
     return f"Binlog checkpoint {body.file}", []
 
 
-def _incident(
-    session: statements.SessionText, event: Event, body: control.IncidentEvent
-) -> statements.Description:
-    del session, event
+def _incident(body: control.IncidentEvent) -> statements.Description:
     message = [f"# {body.message}"] if body.message else []
     return f"Incident: {body.incident} ({body.name})", message
 
 
-def _slave(
-    session: statements.SessionText, event: Event, body: control.SlaveEvent
-) -> statements.Description:
-    del session, event
+def _slave(body: control.SlaveEvent) -> statements.Description:
     host = f"{body.master_host}:{body.master_port}"
     return f"Slave: master {host}, log {body.master_log}  pos: {body.master_pos}", []
 
 
-def _start_encryption(
-    session: statements.SessionText, event: Event, body: control.StartEncryptionEvent
-) -> statements.Description:
-    del session, event
+def _start_encryption(body: control.StartEncryptionEvent) -> statements.Description:
     summary = (
         f"Encryption scheme: {body.scheme}, key_version: {body.key_version}, "
         f"nonce: {body.nonce.hex()}"
@@ -203,10 +161,7 @@ def _start_encryption(
     return summary, ["# The rest of the binlog is encrypted!"]
 
 
-def _context(
-    session: statements.SessionText, event: Event, body: control.TransactionContextEvent
-) -> statements.Description:
-    del session, event
+def _context(body: control.TransactionContextEvent) -> statements.Description:
     summary = (
         f"Transaction_context: server_uuid={body.server_uuid}\tthread_id={body.thread_id}"
         f"\twrite_set={len(body.write_set)}\tread_set={len(body.read_set)}"
@@ -214,10 +169,7 @@ def _context(
     return summary, statements.comment_lines(f"snapshot_version {body.snapshot_version}")
 
 
-def _view_change(
-    session: statements.SessionText, event: Event, body: control.ViewChangeEvent
-) -> statements.Description:
-    del session, event
+def _view_change(body: control.ViewChangeEvent) -> statements.Description:
     summary = (
         f"View_change: view_id={body.view_id}\tsequence_number={body.sequence_number}"
         f"\tcertification_info={len(body.certification_info)}"
@@ -225,21 +177,18 @@ def _view_change(
     return summary, []
 
 
-DESCRIPTIONS: dict[type, Callable[[statements.SessionText, Event, Any], statements.Description]] = {
+DESCRIPTIONS: dict[type, Callable[[Any], statements.Description]] = {
     BinlogCheckpointEvent: _checkpoint,
-    FormatDescriptionEvent: _format,
     control.HeartbeatEvent: _heartbeat,
-    control.IgnorableEvent: _ignorable,
     control.IncidentEvent: _incident,
     control.RotateEvent: _rotate,
     control.SlaveEvent: _slave,
     control.StartEncryptionEvent: _start_encryption,
-    StartEventV3: _start,
-    control.StopEvent: _stop,
+    control.StopEvent: lambda _: ("Stop", []),
     control.TransactionContextEvent: _context,
     control.ViewChangeEvent: _view_change,
     **statements.STATEMENTS,
-    **TRANSACTIONS,
+    **transactions.TRANSACTIONS,
 }
 
 
@@ -268,9 +217,6 @@ def hexdump(data: bytes, position: int, header_length: int) -> Iterator[str]:
         yield f"# {position + offset:08x} {octets} |{text}|"
 
 
-_TAB: Final = 9
-
-
 @final
 class TextFormat(ByteFormat):
     """Writes events for people who know mysqlbinlog."""
@@ -285,9 +231,6 @@ class TextFormat(ByteFormat):
 
     def begin(self) -> Iterable[str]:
         return ["# Dates are in UTC. Rows are comments: read this, do not pipe it into a server."]
-
-    def received(self) -> None:
-        """Need nothing of a new block."""
 
     def put(self, event: Event, output: LineOutput) -> None:
         """Append the lines of one event; rows are decoded meanwhile.
@@ -324,13 +267,13 @@ class TextFormat(ByteFormat):
         elif isinstance(body, TableMapEvent):
             self._tables.put_table_map(out, body)
         elif isinstance(body, XidEvent):
-            put_xid(out, body)
+            transactions.put_xid(out, body)
         elif isinstance(body, QueryEvent):
             statements.put_query(out, self._session, event.header, body)
         elif isinstance(body, (GtidEvent, GtidTaggedEvent)):
-            put_gtid(out, body, str(body.gtid).encode("ascii"))
+            transactions.put_gtid(out, body, str(body.gtid).encode("ascii"))
         elif isinstance(body, AnonymousGtidEvent):
-            put_gtid(out, body, ANONYMOUS)
+            transactions.put_gtid(out, body, transactions.ANONYMOUS)
         elif isinstance(body, PartialRowDataEvent):
             self._tables.put_fragment(event.header.type_code, body, output)
         else:

@@ -14,7 +14,6 @@ from librt.strings import BytesWriter
 from mypy_extensions import u8
 
 from connector.binlog.character_sets import charset_of, collation_name
-from connector.binlog.event import Event
 from connector.binlog.events import load
 from connector.binlog.events.context import IntvarEvent, RandEvent, UserVarEvent, UserVarType
 from connector.binlog.events.mariadb import AnnotateRowsEvent
@@ -23,16 +22,15 @@ from connector.binlog.events.status_variables import StatusVariables
 from connector.binlog.header import EventHeader, EventType
 from connector.binlog.sql_text import ESCAPES, quoted_identifier, quoted_name, quoted_text
 from connector.binlog.text_writer import put_uint
-from connector.logs.event_info import load_info
+from connector.logs.event_info import LOG_EVENT_SUPPRESS_USE_F, load_info
 from connector.logs.output import NEWLINE, encoded
 
 # Ends each statement, because a statement may contain semicolons.
 END: Final = "/*!*/;"
 _END_OF_LINE: Final = f"{END}\n".encode()
 
-# Flags of a header: the statement needs the session's temporary tables; no `use` before it.
+# In an event's header: the statement needs the session's temporary tables.
 _LOG_EVENT_THREAD_SPECIFIC_F: Final = 0x0004
-_LOG_EVENT_SUPPRESS_USE_F: Final = 0x0008
 
 # Bits of flags2, each with the value of its variable when the bit is set.
 _FLAGS2 = (
@@ -60,7 +58,7 @@ class SessionText:
         variables = body.status_variables
         flags = header.flags
         schema = body.schema
-        if schema and schema != self._schema and not flags & _LOG_EVENT_SUPPRESS_USE_F:
+        if schema and schema != self._schema and not flags & LOG_EVENT_SUPPRESS_USE_F:
             self._schema = schema
             out.write(encoded(f"use {quoted_identifier(schema)}{END}\n"))
         out.write(b"SET TIMESTAMP=")
@@ -201,28 +199,23 @@ def put_query(
         out.write(encoded(f"# file_id: {body.file_id}\n"))
 
 
-def _rows_query(session: SessionText, event: Event, body: RowsQueryEvent) -> Description:
-    del session, event
+def _rows_query(body: RowsQueryEvent) -> Description:
     return "Rows_query", comment_lines(body.query)
 
 
-def _annotate(session: SessionText, event: Event, body: AnnotateRowsEvent) -> Description:
-    del session, event
+def _annotate(body: AnnotateRowsEvent) -> Description:
     return "Annotate_rows:", comment_lines(body.query, "#Q> ")
 
 
-def _intvar(session: SessionText, event: Event, body: IntvarEvent) -> Description:
-    del session, event
+def _intvar(body: IntvarEvent) -> Description:
     return "Intvar", [f"SET {body.name}={body.value}{END}"]
 
 
-def _rand(session: SessionText, event: Event, body: RandEvent) -> Description:
-    del session, event
+def _rand(body: RandEvent) -> Description:
     return "Rand", [f"SET @@RAND_SEED1={body.seed1}, @@RAND_SEED2={body.seed2}{END}"]
 
 
-def _user_var(session: SessionText, event: Event, body: UserVarEvent) -> Description:
-    del session, event
+def _user_var(body: UserVarEvent) -> Description:
     return "User_var", [f"SET @{quoted_identifier(body.name)}:={_user_value(body)}{END}"]
 
 
@@ -244,35 +237,27 @@ def _user_value(body: UserVarEvent) -> str:
 _MARIADB_COLLATIONS = 576
 
 
-def _load(session: SessionText, event: Event, body: load.LoadEvent) -> Description:
-    del session, event
+def _load(body: load.LoadEvent) -> Description:
     return f"Load\tthread_id={body.thread_id}\texec_time={body.exec_time}", [load_info(body), END]
 
 
-def _create_file(session: SessionText, event: Event, body: load.CreateFileEvent) -> Description:
-    del session, event
+def _create_file(body: load.CreateFileEvent) -> Description:
     table = quoted_name(body.schema, body.table).translate(ESCAPES)
     summary = f"Create_file: file_id: {body.file_id}  block_len: {len(body.block)}"
     return summary, [f"# LOAD DATA INFILE {quoted_text(body.file_name)} INTO TABLE {table}"]
 
 
-def _block(
-    session: SessionText, event: Event, body: load.AppendBlockEvent | load.BeginLoadQueryEvent
-) -> Description:
-    del session, event
+def _block(body: load.AppendBlockEvent | load.BeginLoadQueryEvent) -> Description:
     name = "Append_block" if isinstance(body, load.AppendBlockEvent) else "Begin_load_query"
     return f"{name}: file_id: {body.file_id}  block_len: {len(body.block)}", []
 
 
-def _file(
-    session: SessionText, event: Event, body: load.ExecLoadEvent | load.DeleteFileEvent
-) -> Description:
-    del session, event
+def _file(body: load.ExecLoadEvent | load.DeleteFileEvent) -> Description:
     name = "Exec_load" if isinstance(body, load.ExecLoadEvent) else "Delete_file"
     return f"{name}: file_id: {body.file_id}", []
 
 
-STATEMENTS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
+STATEMENTS: dict[type, Callable[[Any], Description]] = {
     AnnotateRowsEvent: _annotate,
     load.AppendBlockEvent: _block,
     load.BeginLoadQueryEvent: _block,

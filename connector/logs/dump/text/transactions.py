@@ -11,7 +11,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import u8
 
 from connector.binlog.columns.time_text import put_utc
-from connector.binlog.event import Event, TransactionPayloadEvent
+from connector.binlog.event import TransactionPayloadEvent
 from connector.binlog.events import mariadb, transaction
 from connector.binlog.text_writer import put_ascii, put_padded, put_uint
 from connector.logs.dump.text.statements import END, Description, SessionText, comment_lines
@@ -48,10 +48,7 @@ def put_xid(out: BytesWriter, body: transaction.XidEvent) -> None:
     out.write(_COMMIT)
 
 
-def _previous_gtids(
-    session: SessionText, event: Event, body: transaction.PreviousGtidsEvent
-) -> Description:
-    del session, event
+def _previous_gtids(body: transaction.PreviousGtidsEvent) -> Description:
     return "Previous-GTIDs", comment_lines(str(body.gtid_set).replace(",", ",\n") or "[empty]")
 
 
@@ -118,10 +115,8 @@ def _put_number(out: BytesWriter, value: int) -> None:
         put_ascii(out, str(value))
 
 
-def _mariadb_gtid(
-    session: SessionText, event: Event, body: mariadb.MariadbGtidEvent
-) -> Description:
-    del event
+def mariadb_gtid(session: SessionText, body: mariadb.MariadbGtidEvent) -> Description:
+    """Return the summary of a GTID event of MariaDB, and the statements that begin the group."""
     gtid = body.gtid
     summary = f"GTID {gtid}"
     if body.commit_id is not None:
@@ -149,25 +144,18 @@ def _mariadb_gtid(
     return summary, lines
 
 
-def _gtid_list(
-    session: SessionText, event: Event, body: mariadb.MariadbGtidListEvent
-) -> Description:
-    del session, event
+def _gtid_list(body: mariadb.MariadbGtidListEvent) -> Description:
     gtids = ",\n# ".join(map(str, body.gtids)).split("\n")
     first, *rest = [*gtids[:-1], f"{gtids[-1]}]"]
     return f"Gtid list [{first}", rest
 
 
-def _xa_prepare(
-    session: SessionText, event: Event, body: transaction.XaPrepareEvent
-) -> Description:
-    del session, event
+def _xa_prepare(body: transaction.XaPrepareEvent) -> Description:
     statement = f"XA COMMIT {body.xid} ONE PHASE" if body.one_phase else f"XA PREPARE {body.xid}"
     return f"XA PREPARE {body.xid}", [statement, END]
 
 
-def _payload(session: SessionText, event: Event, body: TransactionPayloadEvent) -> Description:
-    del session, event
+def _payload(body: TransactionPayloadEvent) -> Description:
     payload = body.payload
     summary = (
         f"Transaction_Payload\t\tpayload_size={payload.size}"
@@ -177,8 +165,7 @@ def _payload(session: SessionText, event: Event, body: TransactionPayloadEvent) 
     return summary, []
 
 
-TRANSACTIONS: dict[type, Callable[[SessionText, Event, Any], Description]] = {
-    mariadb.MariadbGtidEvent: _mariadb_gtid,
+TRANSACTIONS: dict[type, Callable[[Any], Description]] = {
     mariadb.MariadbGtidListEvent: _gtid_list,
     transaction.PreviousGtidsEvent: _previous_gtids,
     TransactionPayloadEvent: _payload,
