@@ -1,7 +1,5 @@
 """All tables, one after the other: what the command `verify` calls."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence

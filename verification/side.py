@@ -9,17 +9,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from stream_jobs.errors import MirrorError
+from stream_jobs.source.table_schema import TableSchema
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
     from stream_jobs.apply.row_hashes import Keys
     from stream_jobs.delta.snapshot import Snapshot
-    from stream_jobs.source.table_schema import TableSchema
     from verification.checksums import Checksums
     from verification.digests import Digest
     from verification.key_ranges import KeyRanges

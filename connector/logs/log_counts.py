@@ -6,7 +6,7 @@ event goes to `Statistics.add`, which counts the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from librt.strings import read_i16_le, read_i32_le, read_i64_le
 from mypy_extensions import i64
@@ -14,16 +14,13 @@ from mypy_extensions import i64
 from connector.binlog import header, log_errors
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.files.event_frames import EventBlock
+from connector.binlog.files.file_log import FileLog
 from connector.binlog.gtid import Gtid, gtid_at
 from connector.binlog.gtid.mysql import GNO_END
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
 from connector.binlog.transactions import transaction_bounds
 from connector.foundation.errors import DecodeError
 from connector.logs.statistics import Count, Statistics, TableCount, TransactionCount
-
-if TYPE_CHECKING:
-    from connector.binlog.files.file_log import FileLog
-
 
 _U32: Final = 0xFFFF_FFFF
 _U16: Final = 0xFFFF

@@ -3,8 +3,6 @@
 Each part is a separate process, started as a user starts it; the demo only watches.
 """
 
-from __future__ import annotations
-
 import shutil
 import signal
 import tempfile

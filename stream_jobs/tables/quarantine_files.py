@@ -10,8 +10,6 @@ quarantined later. The running job finds a request within an interval, and the n
 start.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ It also finds the topics: those of the prefix and of routes, which of them hold 
 tables, and which Kafka compacts.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack

@@ -6,8 +6,6 @@ late has a low sequence among high ones. So the records before each place that w
 at too, and if they do not belong before it, the search goes on there.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final

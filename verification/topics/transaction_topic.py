@@ -5,8 +5,6 @@ them depends on the run that wrote them. Records before the first expected one a
 before the range, and records after the last one of the time after it.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple

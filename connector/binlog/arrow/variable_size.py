@@ -7,7 +7,7 @@ https://arrow.apache.org/docs/format/Columnar.html
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import pyarrow as pa
 from librt.strings import BytesWriter, read_i32_le, read_i64_le, write_i32_le, write_i64_le
@@ -16,13 +16,10 @@ from mypy_extensions import i32, i64
 from connector.binlog import argument_errors
 from connector.binlog.arrow import builder
 from connector.binlog.columns.column import ColumnReader, PrintedReader
+from connector.binlog.columns.integers import EnumReader, SetReader
+from connector.binlog.columns.strings import CharacterReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import character_length
-
-if TYPE_CHECKING:
-    from connector.binlog.columns.integers import EnumReader, SetReader
-    from connector.binlog.columns.strings import CharacterReader
-
 
 _ASCII_END: Final = 0x80
 # Bytes that are tested together, and the highest bit of each, which is 0 in ASCII. The bit of

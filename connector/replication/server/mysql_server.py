@@ -15,6 +15,7 @@ import socket
 import ssl
 import struct
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, Protocol, Self
@@ -35,8 +36,6 @@ from connector.replication.server.server_error_numbers import UNKNOWN_SYSTEM_VAR
 from connector.replication.start_point import ServerIdentity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from connector.foundation.settings.sections import SourceSettings
 
 

@@ -6,8 +6,6 @@ parentheses (`expr`, `bool_pri`, `predicate`, `bit_expr` and `simple_expr` of it
 tree that differs is refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple, NoReturn, TypeAlias

@@ -7,8 +7,6 @@ https://dev.mysql.com/doc/refman/8.4/en/information-schema-referential-constrain
 https://mariadb.com/docs/server/reference/system-tables/information-schema/information-schema-tables/information-schema-key_column_usage-table
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress

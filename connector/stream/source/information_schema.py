@@ -15,8 +15,6 @@ https://dev.mysql.com/doc/refman/8.4/en/information-schema-columns-table.html
 https://mariadb.com/docs/server/reference/system-tables/information-schema/information-schema-tables/information-schema-columns-table
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -10,8 +10,6 @@ The rows of XA transactions that a server has prepared are before the start of a
 the program's log warns of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
