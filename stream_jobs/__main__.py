@@ -10,11 +10,13 @@ Spark, its JVM and libraries goes to standard error, and so does the text of a f
 are JSON.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from connector.foundation.errors import ConfigError, ConnectorError, fields
 from connector.foundation.errors.message import Message
@@ -22,7 +24,9 @@ from connector.foundation.errors.visible import visible
 from connector.foundation.settings import settings_errors
 from stream_jobs.log_lines import EcsLine
 from stream_jobs.run.arguments import parsed
-from stream_jobs.settings import Settings
+
+if TYPE_CHECKING:
+    from stream_jobs.settings import Settings
 
 # Packages of the extra; without the extra, one of them is missing.
 _EXTRA = frozenset({"numpy", "py4j", "pyarrow", "pyroaring", "pyspark", "xxhash"})

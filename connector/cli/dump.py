@@ -1,21 +1,25 @@
 """`dump`: the events of logs as text, in one of four formats."""
 
+from __future__ import annotations
+
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from connector.cli import command_errors, log_input
 from connector.cli.exit_codes import EXIT_CORRUPT, errors
 from connector.foundation.errors import ConfigError
 from connector.logs.dump import Format
 from connector.logs.dump.dump import Dump, DumpOptions, Progress
-from connector.logs.dump.jobs import ParallelDump
 from connector.logs.inputs import ReadingOptions
 from connector.logs.output import LineOutput
 from connector.logs.recovery import Gap
+
+if TYPE_CHECKING:
+    from connector.logs.dump.jobs import ParallelDump
 
 
 def run(arguments: Namespace) -> int:

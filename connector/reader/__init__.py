@@ -9,10 +9,14 @@
 `docs/library.md` is the guide.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from connector.binlog import BinlogReader, RowChange, Transaction, open_binlog, open_binlogs
-from connector.reader.server_log import open_server
+
+if TYPE_CHECKING:
+    from connector.reader.server_log import open_server
 
 __all__ = [
     "BinlogReader",

@@ -39,8 +39,6 @@ except ModuleNotFoundError as missing:
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pyspark.sql import SparkSession
-
 from connector.binlog.columns.column import ABSENT, Column, JsonDiffs, Value
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.table_filter import TableFilter
@@ -51,6 +49,7 @@ from connector.stream.envelope.cells.values import value_encoder
 from connector.stream.envelope.schemas.table_schema import schema_column
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 

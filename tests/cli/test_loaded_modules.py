@@ -76,3 +76,18 @@ def test_help_loads_what_it_prints_alone(arguments: list[str]) -> None:
     assert "connector.cli" in loaded
     assert not {"connector.binlog.event", "connector.replication", "connector.stream"} & loaded
     assert not {"kafka", "pydantic", "pymysql", "rich", "structlog"} & loaded
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-c", "import connector.reader"],
+        ["-c", "import connector.errors"],
+        ["-c", "import stream_jobs.cuts"],
+        ["-m", "stream_jobs", "--help"],
+    ],
+    ids=" ".join,
+)
+def test_what_only_reads_or_helps_loads_no_settings_and_no_clients(arguments: list[str]) -> None:
+    loaded = loaded_by(*arguments)
+    assert not {"kafka", "pydantic", "pymysql", "pyspark", "rich.console"} & loaded
