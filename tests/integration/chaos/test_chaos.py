@@ -9,21 +9,22 @@ import pytest
 
 from tests.chaos.replication import FLAVOURS
 from tests.chaos.run import run
-from tests.length import length
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FAULTS = length(short=4, full=9)
+FAULTS = 9
 KINDS = (
     "connector: SIGKILL|second one|cut in a packet|cut (RST|sessions|purged|failover|collision"
     "|source: SIGKILL"
 )
 
 
+@full_only
 @pytest.mark.server
 @pytest.mark.kafka
-@pytest.mark.parametrize("flavour", list(FLAVOURS)[: length(short=1, full=2)])
+@pytest.mark.parametrize("flavour", list(FLAVOURS))
 def test_every_committed_change_is_there_once_and_in_order_whatever_dies(
     flavour: str, tmp_path: Path
 ) -> None:

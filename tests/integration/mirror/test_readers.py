@@ -169,6 +169,7 @@ def test_readers_agree_after_types_were_widened(sample: Sample, agree: Agree) ->
     assert [row["big"] for row in live(table)][:3] == [str(2**63 - 1), None, str(-(2**63))]
 
 
+@full_only
 def test_readers_agree_on_a_table_with_partitions(storage: LocalStorage, agree: Agree) -> None:
     columns = new_columns(
         [("id", pa.int64(), {}), ("day", pa.date32(), {}), (HOSTILE, pa.string(), {})]

@@ -145,6 +145,7 @@ def keyed_table(name: str, types: Mapping[str, Sequence[str]]) -> list[str]:
     ]
 
 
+@full_only
 def test_keys_of_each_type_are_taken_back(either_stream: Stream) -> None:
     stream = either_stream
     kinds = list(KEYS.items())
