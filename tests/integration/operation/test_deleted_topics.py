@@ -80,7 +80,10 @@ def test_the_rows_of_a_deleted_topic_are_copied_again(either_stream: Stream) -> 
         wait_until(lambda: copied(stream) == [1, 1, 2, 3, 4], connector.output)
         assert connector.terminate() == 0
     deleted, gone = kafka_errors.TOPIC_DELETED.code, copy_errors.ROWS_DELETED.code
-    assert codes(connector) == [deleted, gone, gone]
+    said_codes = codes(connector)
+    # A broker that has not deleted the second one yet takes it for one that is still there.
+    assert said_codes[0] == deleted
+    assert [code for code in said_codes if code != deleted] == [gone, gone]
 
 
 def test_a_pipeline_can_be_stopped_although_its_topic_is_gone(stream: Stream) -> None:
