@@ -71,6 +71,12 @@ def all_set(bitmap: bytes, count: i64) -> bool:
     return bitmap[index] & rest == rest
 
 
+def _bit_reader(column: Column) -> integers.BitReader:
+    bits = column.length
+    assert bits is not None
+    return integers.BitReader(bits)
+
+
 def _blob_reader(column: Column) -> strings.StringReader:
     return strings.StringReader(column, strings.require_blob_length(column))
 
@@ -118,7 +124,7 @@ _READERS: dict[int, Callable[[Column], ColumnReader]] = {
     ColumnType.BLOB_COMPRESSED: lambda column: strings.CompressedReader(
         column, strings.require_blob_length(column)
     ),
-    ColumnType.BIT: lambda column: integers.BitReader(column.length or 0),
+    ColumnType.BIT: _bit_reader,
     ColumnType.ENUM: lambda column: integers.EnumReader(column.stored_length, column.labels or []),
     ColumnType.SET: lambda column: integers.SetReader(column.stored_length, column.labels),
     ColumnType.JSON: lambda column: json.JsonReader(strings.require_blob_length(column)),
