@@ -1,11 +1,13 @@
 """What the commands for logs share: logs from files or a server, a selection, and their output."""
 
+from __future__ import annotations
+
 import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.binlog.table_filter import TableFilter
@@ -14,9 +16,12 @@ from connector.cli.exit_codes import errors
 from connector.foundation.errors import ConfigError, DecodeError
 from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.visible import visible_bytes
-from connector.logs.dump.dump import Progress
 from connector.logs.inputs import LogInput, ReadingOptions, file_inputs, server_inputs
 from connector.logs.selection import SelectionOptions, types_of
+
+if TYPE_CHECKING:
+    # `stat` shows the bar of `dump`, and needs nothing else of it.
+    from connector.logs.dump.dump import Progress
 
 
 def opened_logs(arguments: Namespace, options: ReadingOptions) -> Iterator[LogInput]:

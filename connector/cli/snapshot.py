@@ -3,15 +3,8 @@
 import time
 from argparse import Namespace
 
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from connector.cli import command_errors
 from connector.cli.configuration import loaded
@@ -70,18 +63,18 @@ def _show(
 ) -> int:
     """Show the copies until they end; return the exit code."""
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[speed]}"),
-        TimeRemainingColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.fields[speed]}"),
+        progress.TimeRemainingColumn(),
     )
     states: dict[tuple[str, str], TableState] = {}
-    tasks: dict[tuple[str, str], TaskID] = {}
+    tasks: dict[tuple[str, str], progress.TaskID] = {}
     deadline = time.monotonic() + _TAKEN_UP_SECONDS
     heard = time.monotonic()
     console = Console()
-    with Progress(*columns, console=console) as display:
+    with progress.Progress(*columns, console=console) as display:
         while not _are_over(asked, states):
             for state in watch.changed(asked):
                 heard = time.monotonic()

@@ -9,14 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import structlog
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich import progress
 
 from connector.cli.configuration import configure_logging, loaded
 from connector.cli.exit_codes import errors, say
@@ -76,12 +69,12 @@ def _printed(
     return results
 
 
-def _display() -> Progress:
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
+def _display() -> progress.Progress:
+    return progress.Progress(
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeRemainingColumn(),
         console=errors(),
         transient=True,
         disable=not errors().is_terminal,
@@ -91,9 +84,9 @@ def _display() -> Progress:
 class _Shown:
     """Shows how many rows of a table were read."""
 
-    def __init__(self, display: Progress) -> None:
+    def __init__(self, display: progress.Progress) -> None:
         self._display = display
-        self._task: TaskID | None = None
+        self._task: progress.TaskID | None = None
         self._table = ""
 
     def __call__(self, table: str, done: int, total: int) -> None:
