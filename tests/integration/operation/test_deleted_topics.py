@@ -35,9 +35,13 @@ def delete(stream: Stream, name: str) -> str:
 
 
 def codes(connector: ConnectorProcess) -> list[str]:
-    """Return the codes of the log's lines, in order."""
+    """Return the codes of the log's lines, in order, but for summaries, which repeat one."""
     lines = [json.loads(line) for line in connector.output().splitlines() if line[:1] == "{"]
-    return [line["error.code"] for line in lines if "error.code" in line]
+    return [
+        line["error.code"]
+        for line in lines
+        if "error.code" in line and line["message"] != "summary"
+    ]
 
 
 def control(stream: Stream) -> list[Seen]:
