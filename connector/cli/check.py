@@ -22,7 +22,6 @@ from connector.binlog.table_filter import TableFilter
 from connector.cli import command_errors
 from connector.cli.configuration import configure_logging, loaded
 from connector.cli.exit_codes import errors, tell
-from connector.foundation.contract.record_formats import key_form
 from connector.foundation.errors import (
     ConfigError,
     ConnectorError,
@@ -35,6 +34,7 @@ from connector.foundation.errors import (
 )
 from connector.foundation.errors.message import Message
 from connector.foundation.errors.visible import visible
+from connector.foundation.record_formats import key_form
 from connector.foundation.settings.configuration import in_lower_case
 from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.replication.server.addresses import address_of, candidates

@@ -13,7 +13,7 @@ from rich.table import Table
 from connector.cli import command_errors
 from connector.cli.configuration import loaded
 from connector.cli.exit_codes import EXIT_DEFINITE, say
-from connector.foundation.contract import QuarantineRecord
+from connector.foundation.control_records import QuarantineRecord
 from connector.foundation.errors import ConfigError, DefiniteError, TransientError
 from connector.foundation.errors.visible import visible, visible_json
 from connector.foundation.settings.sections import Settings

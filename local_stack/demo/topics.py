@@ -12,7 +12,7 @@ from typing import Any, Self
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from connector.foundation import contract
+from connector.foundation import contract, control_records
 from local_stack.demo import demo_errors
 from local_stack.stack_errors import LocalStackError
 
@@ -49,7 +49,7 @@ class TopicReader:
         """Read from the broker at `bootstrap`; raises LocalStackError if it does not answer."""
         self._prefix = prefix
         self._progress_partition = TopicPartition(f"{prefix}.{contract.PROGRESS_TOPIC_SUFFIX}", 0)
-        self._last_progress: dict[str, contract.ProgressRecord] = {}
+        self._last_progress: dict[str, control_records.ProgressRecord] = {}
         try:
             self._progress, self._rows, self._uncommitted = (
                 KafkaConsumer(
@@ -71,7 +71,7 @@ class TopicReader:
         for consumer in (self._progress, self._rows, self._uncommitted):
             consumer.close()
 
-    def progress(self, pipeline: str) -> contract.ProgressRecord | None:
+    def progress(self, pipeline: str) -> control_records.ProgressRecord | None:
         """Return the last committed progress of `pipeline`; None without any."""
         partition, consumer = self._progress_partition, self._progress
         if not consumer.partitions_for_topic(partition.topic):

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from connector.foundation import contract
-from connector.foundation.contract.record_formats import read_document
+from connector.foundation import contract, control_records
+from connector.foundation.record_formats import read_document
 from stream_jobs.source.client import KafkaClient, read_ranges
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange
@@ -38,7 +38,7 @@ class DeliveredPosition(NamedTuple):
     cascaded: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, record: contract.ProgressRecord) -> DeliveredPosition:
+    def of(cls, record: control_records.ProgressRecord) -> DeliveredPosition:
         """Return the moment of a progress record.
 
         Raises KeyError, TypeError or ValueError for other documents, and MirrorError for a sequence
@@ -193,7 +193,7 @@ class SnapshotTopic:
     def _take(self, key: bytes, value: bytes | None) -> None:
         self._incomplete.pop(key, None)
         try:
-            record: contract.SnapshotRecord = read_document(value or b"{}")
+            record: control_records.SnapshotRecord = read_document(value or b"{}")
             name, reason = f"{record['database']}.{record['table']}", _REASONS[record["phase"]]
         except (ValueError, KeyError, TypeError):
             return  # it is complete, or of another program

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from connector.foundation.contract import COLUMN_TYPES, EXACT, SchemaColumn, SchemaRecord, Sequence
-from connector.foundation.contract.record_formats import read_document
 from connector.foundation.errors.message import Message
+from connector.foundation.record_formats import read_document
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.source.sequence import PackedSequence
 

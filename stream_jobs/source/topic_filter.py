@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from connector.foundation.contract import row_topic
-from connector.foundation.contract.record_formats import read_document
+from connector.foundation.record_formats import read_document
 from stream_jobs.source.topics import OffsetRange, schema_topic
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from connector.foundation.contract import HEADER_TXN, QuarantineRecord
+from connector.foundation.contract import HEADER_TXN
+from connector.foundation.control_records import QuarantineRecord
 from connector.foundation.kafka_records import decode_headers
 from connector.foundation.settings.sections import Settings
 from connector.stream.envelope.options import Topics

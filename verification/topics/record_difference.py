@@ -11,8 +11,8 @@ import struct
 from collections.abc import Iterator
 from typing import Any, Final, final
 
-from connector.foundation.contract.record_formats import read_document
 from connector.foundation.kafka_records import decode_headers, read_varint
+from connector.foundation.record_formats import read_document
 from connector.stream.envelope.debezium import registry_schemas
 
 # What comes before the letter of the operation in the envelope of a row.

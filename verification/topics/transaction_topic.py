@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from connector.foundation.contract import TRANSACTION_TOPIC_SUFFIX, control_topic
-from connector.foundation.contract.record_formats import read_document
+from connector.foundation.record_formats import read_document
 from verification.topics.outcome import EXPIRED, QUARANTINED, TRANSACTION, Example, Outcome
 
 # Whether records before a time, in milliseconds, are gone, and those from that time on.

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from connector.foundation.contract import is_topic_name
-from connector.foundation.contract.record_formats import KeyFormat, ValueFormat
+from connector.foundation.record_formats import KeyFormat, ValueFormat
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.file_settings import UnfitValueError
 from connector.foundation.settings.values import ColumnPattern, FlatField, MessageKey, TablePattern

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from connector.foundation.contract import own_topics
-from connector.foundation.contract.record_formats import REGISTERED, SubjectStrategy
 from connector.foundation.errors import ConfigError, SourceUnavailable
+from connector.foundation.record_formats import REGISTERED, SubjectStrategy
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.credentials import KafkaLogin, command_secret, read_secret
 from connector.foundation.settings.envelope import EnvelopeSettings, Topic

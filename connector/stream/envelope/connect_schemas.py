@@ -9,7 +9,7 @@ import json
 from dataclasses import replace
 from typing import Final
 
-from connector.foundation.contract.record_formats import OF_ENVELOPE
+from connector.foundation.record_formats import OF_ENVELOPE
 from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names, schema_name
 from connector.stream.envelope.debezium.registry_schemas import ConnectSchema, field
 from connector.stream.envelope.debezium.string_cells import with_escapes

@@ -16,7 +16,7 @@ from mypy_extensions import i64, u8
 from connector.binlog.event import Event
 from connector.binlog.text_writer import QUOTE, put_uint, quoted
 from connector.foundation.contract import OP_DELETE
-from connector.foundation.contract.record_formats import OF_ENVELOPE
+from connector.foundation.record_formats import OF_ENVELOPE
 from connector.stream.changes.transaction import SourceTransaction
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.source_block import SourceTable

@@ -14,8 +14,8 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from connector.foundation.contract import row_topic, topic_part
-from connector.foundation.contract.record_formats import SubjectStrategy
 from connector.foundation.errors import UnsupportedChange
+from connector.foundation.record_formats import SubjectStrategy
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.debezium.registry_schemas import SchemaIds

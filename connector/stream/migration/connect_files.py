@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from connector.foundation.contract.record_formats import read_document
 from connector.foundation.errors import ConfigError
+from connector.foundation.record_formats import read_document
 from connector.stream.migration import migration_errors
 
 MYSQL: Final = "io.debezium.connector.mysql.MySqlConnector"

@@ -10,7 +10,7 @@ https://debezium.io/documentation/reference/stable/transformations/outbox-event-
 
 from typing import Final
 
-from connector.foundation.contract.record_formats import FLAT_FIELDS
+from connector.foundation.record_formats import FLAT_FIELDS
 from connector.stream.migration import property_notes
 from connector.stream.migration.draft import FLAGS, Draft
 from connector.stream.migration.patterns import NoPattern, patterns, split_list

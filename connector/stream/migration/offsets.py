@@ -19,8 +19,8 @@ from typing import Any, Final
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from connector.foundation.contract.record_formats import read_document
 from connector.foundation.errors import ConfigError
+from connector.foundation.record_formats import read_document
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.migration import migration_errors
 from connector.stream.migration.client_position import ClientPosition

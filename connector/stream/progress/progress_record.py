@@ -20,7 +20,8 @@ from mypy_extensions import i64
 
 from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet, parse_gtid_set
 from connector.binlog.header import FIRST_POSITION
-from connector.foundation.contract import PROGRESS_TOPIC_SUFFIX, PreparedXaRecord
+from connector.foundation.contract import PROGRESS_TOPIC_SUFFIX
+from connector.foundation.control_records import PreparedXaRecord
 from connector.foundation.errors import DecodeError, SourceRefused
 from connector.foundation.kafka_records import Record
 from connector.replication.start_point import ServerIdentity, StartPoint
@@ -32,7 +33,7 @@ from connector.stream.progress import progress_errors
 
 @dataclass(slots=True)
 class Progress:
-    """The fields of `contract.ProgressRecord`."""
+    """The fields of `control_records.ProgressRecord`."""
 
     flavour: str
     gtid_set: str | None

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final, Self, cast, final
 
-from connector.foundation.contract import FENCES_TOPIC_SUFFIX, FenceRecord, control_topic
+from connector.foundation.contract import FENCES_TOPIC_SUFFIX, control_topic
+from connector.foundation.control_records import FenceRecord
 from connector.foundation.errors import ConnectorError, DecodeError, UnsupportedChange
 from connector.foundation.errors.message import Words
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
@@ -26,7 +27,7 @@ ALL_TABLES: Final = "*"
 
 @dataclass(slots=True)
 class Fence:
-    """One fence: the fields of `contract.FenceRecord`."""
+    """One fence: the fields of `control_records.FenceRecord`."""
 
     database: str
     table: str

@@ -18,7 +18,7 @@ from connector.binlog.event import Event
 from connector.binlog.log_errors import EventError
 from connector.binlog.statement import StatementKind
 from connector.foundation import errors
-from connector.foundation.contract import QuarantinedRow
+from connector.foundation.control_records import QuarantinedRow
 from connector.foundation.errors.code import Scope
 from connector.stream.changes.transaction import (
     LoggedStatement,

@@ -28,7 +28,7 @@ from connector.binlog.gtid import Gtid, MariadbGtid
 from connector.binlog.header import HEADER_LENGTH, PARTIAL_ROW_DATA, TABLE_MAP
 from connector.binlog.payload_reader import PayloadReader, encode_lenenc
 from connector.binlog.statement import StatementKind
-from connector.foundation.contract import QuarantinedRow, QuarantineRecord
+from connector.foundation.control_records import QuarantinedRow, QuarantineRecord
 from connector.foundation.errors import DecodeError, RecordTooLarge, UnsupportedChange
 from connector.stream.changes import transaction
 from connector.stream.envelope.cells.values import value_encoder

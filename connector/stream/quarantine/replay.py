@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from connector.binlog.log_errors import EventError
-from connector.foundation.contract import QuarantinedRow, QuarantineRecord
+from connector.foundation.control_records import QuarantinedRow, QuarantineRecord
 from connector.foundation.errors import DecodeError, RecordTooLarge, UnsupportedChange
 from connector.stream.envelope.event_encoder import HALVES, US_PER_MS
 from connector.stream.envelope.record_encoder import RecordEncoder

@@ -3,7 +3,7 @@
 from typing import final
 
 from connector.binlog.decoder import EventDecoder
-from connector.foundation import contract
+from connector.foundation import contract, control_records
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
 from connector.stream.changes.transaction import RowsChange, StatementChange
 from connector.stream.envelope.copies.chunk import RefusedRow
@@ -44,7 +44,7 @@ class QuarantineStore:
     def rows(
         self,
         change: RowsChange,
-        kept: list[contract.QuarantinedRow],
+        kept: list[control_records.QuarantinedRow],
         rest: int | None,
         error: str,
         schema_id: str,
@@ -108,7 +108,7 @@ class QuarantineStore:
         It is kept because of its `key`, or without one because of the whole table. Raises as `rows`
         does.
         """
-        kept: list[contract.QuarantinedRow] = []
+        kept: list[control_records.QuarantinedRow] = []
         if key is not None:
             kept.append({"row": 0, "keys": [key], "error": str(row.error)})
         record = records.new_record(
@@ -140,7 +140,7 @@ class QuarantineStore:
         )
         self._take(record, row.data, now_us)
 
-    def _hides(self, record: contract.QuarantineRecord) -> bool:
+    def _hides(self, record: control_records.QuarantineRecord) -> bool:
         """Return whether a change may have values that must not leave the process."""
         chosen = self._chosen
         if chosen is None or record["kind"] == records.GONE:
@@ -159,7 +159,7 @@ class QuarantineStore:
         **values: object,
     ) -> None:
         transaction = change.transaction
-        record: contract.QuarantineRecord = records.new_record(
+        record: control_records.QuarantineRecord = records.new_record(
             seq=str(self._encoder.sequence(transaction, change.event_number, first)),
             pipeline=self._pipeline,
             file=change.event.file,
@@ -179,7 +179,7 @@ class QuarantineStore:
         )
         self._take(record, data, now_us)
 
-    def _take(self, record: contract.QuarantineRecord, data: bytes, now_us: int) -> None:
+    def _take(self, record: control_records.QuarantineRecord, data: bytes, now_us: int) -> None:
         key = f"{self._pipeline}/{record['database']}.{record['table']}".encode()
         bytes_max = self._record_bytes_max - len(key) - _OVERHEAD_BYTES
         if self._hides(record) or not records.has_room(record, bytes_max):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
-from connector.foundation import contract
+from connector.foundation import contract, control_records
 from connector.foundation.errors import ConfigError, ConnectorError
 from connector.foundation.settings.sections import KafkaSettings, Settings
 from connector.stream.commands.requests import write_command
@@ -28,7 +28,7 @@ _POLL_MS = 20
 
 def read_all(
     settings: KafkaSettings, pipeline: str
-) -> Iterator[tuple[int, contract.QuarantineRecord, bytes]]:
+) -> Iterator[tuple[int, control_records.QuarantineRecord, bytes]]:
     """Yield every record of a pipeline, with its offset and its event.
 
     Raises SinkUnavailable or SinkRefused, and DecodeError for a record of another version.
@@ -76,7 +76,7 @@ class QuarantineLog:
             self.close()
             raise self._failure(error) from error
 
-    def read(self) -> Iterator[tuple[int, bytes, contract.QuarantineRecord, bytes]]:
+    def read(self) -> Iterator[tuple[int, bytes, control_records.QuarantineRecord, bytes]]:
         """Yield offset of the last part, key, record and event of each record that was received.
 
         Records that the caller does not take come again. Raises SinkUnavailable or SinkRefused, and

@@ -13,8 +13,8 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPSHandler, OpenerDirector, Request, build_opener
 
-from connector.foundation.contract.record_formats import REGISTERED
 from connector.foundation.errors import ConfigError, SinkRefused, SinkUnavailable, UnsupportedChange
+from connector.foundation.record_formats import REGISTERED
 from connector.foundation.settings.sections import RegistrySettings, Settings
 from connector.stream.envelope.debezium.registry_schemas import SchemaIds, SchemaType
 from connector.stream.sink import connection_errors

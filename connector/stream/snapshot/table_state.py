@@ -6,7 +6,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
-from connector.foundation.contract import SNAPSHOT_TOPIC_SUFFIX, SnapshotRecord, control_topic
+from connector.foundation.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
+from connector.foundation.control_records import SnapshotRecord
 from connector.foundation.errors import DecodeError
 from connector.stream.progress import progress_errors
 
@@ -19,7 +20,7 @@ AT_START = "start"
 
 @dataclass(slots=True)
 class KeyRange:
-    """A part of a table; the fields of `contract.SnapshotRange`."""
+    """A part of a table; the fields of `control_records.SnapshotRange`."""
 
     low: str = ""
     high: str = ""
@@ -34,7 +35,7 @@ class KeyRange:
 
 @dataclass(slots=True)
 class TableState:
-    """The fields of `contract.SnapshotRecord`."""
+    """The fields of `control_records.SnapshotRecord`."""
 
     database: str
     table: str

@@ -7,7 +7,7 @@ from typing import get_type_hints
 
 import pytest
 
-from connector.foundation.contract import ProgressRecord
+from connector.foundation.control_records import ProgressRecord
 from connector.foundation.errors import DecodeError
 from connector.stream.progress.progress_record import Progress
 

@@ -41,7 +41,7 @@ from tests.stream.changes.heard import Heard
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from connector.foundation.contract import QuarantineRecord
+    from connector.foundation.control_records import QuarantineRecord
     from connector.foundation.errors import ConnectorError
     from connector.foundation.kafka_records import Record
     from connector.foundation.record_batch import RecordBatch

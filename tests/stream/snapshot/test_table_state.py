@@ -7,7 +7,7 @@ from typing import get_type_hints
 
 import pytest
 
-from connector.foundation.contract import SnapshotRange, SnapshotRecord
+from connector.foundation.control_records import SnapshotRange, SnapshotRecord
 from connector.foundation.errors import DecodeError
 from connector.stream.snapshot.table_state import KeyRange, TableState
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from connector.foundation.contract import OP_TRUNCATE, SchemaColumn
-from connector.foundation.contract.record_formats import KeyFormat, ValueFormat
 from connector.foundation.errors import UnsupportedChange
+from connector.foundation.record_formats import KeyFormat, ValueFormat
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.debezium.row_filter import RowFilters
 

@@ -15,8 +15,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from mypy_extensions import i64, mypyc_attr
 
-from connector.foundation.contract.record_formats import SubjectStrategy
 from connector.foundation.errors import UnsupportedChange
+from connector.foundation.record_formats import SubjectStrategy
 from connector.stream.envelope import record_errors
 
 SchemaType: TypeAlias = Literal["AVRO", "JSON"]

@@ -27,7 +27,7 @@ from tests.stream.quarantine.bench import BAD, Kafka, Log, Row, Run, quarantined
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event
-    from connector.foundation.contract import QuarantineRecord
+    from connector.foundation.control_records import QuarantineRecord
 
 KEY = b"shop/db.t"
 SMALL = 4000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from connector.foundation.contract.record_formats import key_form
+from connector.foundation.record_formats import key_form
 
 SCHEMA = b'{"type":"struct","fields":[{"type":"int32","optional":false,"field":"id"}]}'
 
