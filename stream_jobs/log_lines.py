@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from connector.foundation.ecs import as_ecs
 from connector.foundation.errors.visible import visible_json
+from connector.foundation.record_formats import utc_text
 
 # Other lines with a code are warnings.
 _ERRORS: Final = frozenset({"failed", "table_quarantined", "trace"})
@@ -41,4 +42,4 @@ def line_time(seconds: float, is_terminal: bool) -> str:
     """
     if is_terminal:
         return time.strftime("%H:%M:%S", time.localtime(seconds))
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    return utc_text(int(seconds))

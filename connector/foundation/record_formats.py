@@ -1,10 +1,12 @@
 """The formats of keys and values: their names, the form of a key by its bytes, and flat fields.
 
 The formats are those of the profile `debezium`. Rows without an envelope can have fields with the
-names of Debezium's `add.fields`. JSON that another program may have written is read here, too.
+names of Debezium's `add.fields`. JSON that another program may have written is read here, too, and
+logs write a time as records do.
 """
 
 import json
+from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
 
 KeyFormat: TypeAlias = Literal["json", "json_with_schema", "avro", "json_schema"]
@@ -14,6 +16,11 @@ REGISTERED: Final = ("avro", "json_schema")
 # How the subjects of a registry are named, as Confluent's TopicNameStrategy, RecordNameStrategy and
 # TopicRecordNameStrategy do.
 SubjectStrategy: TypeAlias = Literal["topic", "record", "topic_record"]
+
+
+def utc_text(seconds: float) -> str:
+    """Return a time in seconds since 1970, as 2018-06-20T13:37:03Z."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read_document(text: str | bytes) -> Any:

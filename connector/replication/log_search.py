@@ -25,6 +25,7 @@ from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, P
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import FIRST_POSITION, EventType
 from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.foundation.record_formats import utc_text
 from connector.replication import dump_errors
 from connector.replication.dump import open_stream
 from connector.replication.server.mysql_server import MysqlServer
@@ -207,8 +208,3 @@ def _microseconds(text: str) -> int:
         raise SourceRefused(dump_errors.NO_TIME_ZONE, time=text)
     since = time - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * _US + since.microseconds
-
-
-def utc_text(seconds: int) -> str:
-    """Return a time in seconds since the epoch for people, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -23,8 +23,9 @@ from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import FIRST_POSITION, file_number
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.errors.code import ErrorCode
+from connector.foundation.record_formats import utc_text
 from connector.replication import dump_errors, failover_errors
-from connector.replication.log_search import log_head, utc_text
+from connector.replication.log_search import log_head
 from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import StartPoint, shortened_gtids

@@ -67,11 +67,6 @@ def clock(at: float, now: float) -> str:
     return f"{shown:%H:%M:%S}" if today else f"{shown:%Y-%m-%d %H:%M:%S}"
 
 
-def iso(at: float) -> str:
-    """Return a time for programs."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
 def abbreviated(gtid_set: str | None) -> str | None:
     """Return a GTID set that fits into a line: its first members, and how many more there are."""
     if gtid_set is None or len(gtid_set) <= _GTID_CHARACTERS_MAX:

@@ -18,6 +18,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from connector.foundation.errors.visible import visible
+from connector.foundation.record_formats import utc_text
 from connector.stream.status import formatting
 from connector.stream.status.formatting import clock, duration, number
 from connector.stream.status.model import PipelineStatus, RatePoint
@@ -198,9 +199,9 @@ def _parts() -> _Parts:
         formatting.amount,
         formatting.clock,
         formatting.duration,
-        formatting.iso,
         formatting.number,
         formatting.size,
+        utc_text,
         visible,
         formatting.when,
     ):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from connector.foundation.errors.visible import visible
+from connector.foundation.record_formats import utc_text
 from connector.stream.status.formatting import (
     abbreviated,
     amount,
     busiest_tables,
     clock,
     duration,
-    iso,
     number,
     size,
     when,
@@ -59,7 +59,7 @@ def test_numbers_and_amounts() -> None:
 
 def test_times_are_utc_and_those_of_today_have_no_date() -> None:
     assert when(NOON) == "2026-09-21 14:13:20"
-    assert iso(NOON) == "2026-09-21T14:13:20Z"
+    assert utc_text(NOON) == "2026-09-21T14:13:20Z"
     assert clock(NOON, NOON + 60) == "14:13:20"
     assert clock(NOON, NOON + 86_400) == "2026-09-21 14:13:20"
 

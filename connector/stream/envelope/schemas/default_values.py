@@ -3,10 +3,10 @@
 import re
 from base64 import b64encode
 from collections.abc import Callable
-from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
 from connector.foundation.contract import SchemaColumn
+from connector.foundation.record_formats import utc_text
 from connector.stream.changes.column_defaults import NUMBER_TYPES, AddedColumn, DefaultKind
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -43,7 +43,7 @@ def _value(column: SchemaColumn, added: AddedColumn) -> object | None:
         if kind != "timestamp" or column.get("fraction", 0):
             # DATETIME is in the session's time zone; fractions of the second are not in the log.
             return None
-        return datetime.fromtimestamp(int(added.text), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return utc_text(int(added.text))
     if added.default is DefaultKind.IMPLICIT:
         return _implicit(column)
     if added.default is DefaultKind.BITS and kind not in NUMBER_TYPES:
