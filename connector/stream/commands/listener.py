@@ -8,6 +8,7 @@ Nothing is trusted: a wrong record is refused with a log line, and the stream go
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
@@ -140,15 +141,14 @@ class RecordListener:
 
     def _listen_until_it_breaks(self) -> None:
         partition = TopicPartition(self._topic, 0)
-        consumer = KafkaConsumer(
-            **consumer_settings(self._settings),
-            auto_offset_reset="earliest",
+        arguments = consumer_settings(self._settings) | {
+            "auto_offset_reset": "earliest",
             # The client refuses to wait longer for a fetch than for any other response.
-            fetch_max_wait_ms=min(
+            "fetch_max_wait_ms": min(
                 _FETCH_WAIT_MS, int(self._settings.request_timeout_seconds * _MS) // 2
             ),
-        )
-        try:
+        }
+        with closing(KafkaConsumer(**arguments)) as consumer:
             consumer.assign([partition])
             end: int = consumer.end_offsets([partition])[partition]
             if self._offset is None:
@@ -164,8 +164,6 @@ class RecordListener:
                     self._offset = record.offset + 1
                     if record.key == self._key:
                         self._take(record.offset, record.value)
-        finally:
-            consumer.close()
 
     def _take(self, offset: int, value: bytes | None) -> None:
         try:

@@ -20,6 +20,7 @@ import os
 import socket
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -75,16 +76,21 @@ def read_request(value: bytes | None) -> dict[str, Any]:
 
     Raises RequestRefused for any other bytes.
     """
-    data = value or b""
-    if len(data) > REQUEST_BYTES_MAX:
-        raise RequestRefused(request_errors.SIZE, size=len(data), limit=REQUEST_BYTES_MAX)
-    try:
-        request = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise RequestRefused(request_errors.NOT_JSON) from error
+    request = parse_json(value or b"")
     if not isinstance(request, dict) or not isinstance(request.get(COMMAND), str):
         raise RequestRefused(request_errors.NO_COMMAND)
     return request
+
+
+def parse_json(data: bytes) -> object:
+    """Return a foreign JSON text; raises RequestRefused if it is none, or too large."""
+    if len(data) > REQUEST_BYTES_MAX:
+        raise RequestRefused(request_errors.SIZE, size=len(data), limit=REQUEST_BYTES_MAX)
+    try:
+        parsed: object = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RequestRefused(request_errors.NOT_JSON) from error
+    return parsed
 
 
 def arguments_of(request: Mapping[str, Any], *known: str) -> dict[str, Any]:
@@ -168,13 +174,10 @@ def write_command(settings: KafkaSettings, pipeline: str, command: str, **argume
     topic = commands_topic(settings.topic_prefix)
     TopicCreator(settings).ensure(topic)
     try:
-        producer = KafkaProducer(**client_settings(settings), acks="all")
-        try:
+        with closing(KafkaProducer(**client_settings(settings), acks="all")) as producer:
             sent = producer.send(topic, value, key=pipeline.encode(), partition=0)
             offset: int = sent.get(settings.request_timeout_seconds).offset
             return offset
-        finally:
-            producer.close()
     except (KafkaError, OSError) as error:
         raise connector_error(settings, attempts.writing(topic), error) from error
 

@@ -24,9 +24,6 @@ progress record was done, and any other one was not.
 https://debezium.io/documentation/reference/stable/configuration/signalling.html
 """
 
-from __future__ import annotations
-
-import json
 import os
 import threading
 import uuid
@@ -35,7 +32,7 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import structlog
 
@@ -45,7 +42,7 @@ from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.changes.signal_table import SignalTable
 from connector.stream.commands import request_errors
 from connector.stream.commands.listener import Listener, RecordAttendant, RecordListener, handle
-from connector.stream.commands.requests import REQUEST_BYTES_MAX, short_text
+from connector.stream.commands.requests import parse_json, short_text
 from connector.stream.progress.stream_position import StreamPosition
 
 SignalHandler = Callable[["Signal"], None]
@@ -65,17 +62,17 @@ class Signal:
     offset: int = 0
 
     @classmethod
-    def read(cls, value: bytes, offset: int = 0) -> Signal:
+    def read(cls, value: bytes, offset: int = 0) -> Self:
         """Read a JSON object; raises RequestRefused for other bytes."""
-        signal = _parsed(value)
+        signal = parse_json(value)
         if not isinstance(signal, dict) or not isinstance(signal.get("type"), str):
             raise RequestRefused(request_errors.NO_SIGNAL)
         return cls(signal["type"], _data(signal.get("data")), _id(signal.get("id")), offset)
 
     @classmethod
-    def of_texts(cls, id_: str, kind: str, data: str) -> Signal:
+    def of_texts(cls, id_: str, kind: str, data: str) -> Self:
         """Read the columns of a row; raises as `read`."""
-        return cls(kind, _data(_parsed(data.encode()) if data else None), _id(id_))
+        return cls(kind, _data(parse_json(data.encode()) if data else None), _id(id_))
 
     def do(self, handlers: Mapping[str, SignalHandler]) -> None:
         """Pass the signal to its handler, and write to the log that it came, or why it is none."""
@@ -90,16 +87,6 @@ class Signal:
         if self.type == _SET_POSITION:
             return RequestRefused(request_errors.SET_POSITION)
         return RequestRefused(request_errors.UNKNOWN_SIGNAL, known=sorted(handlers))
-
-
-def _parsed(data: bytes) -> object:
-    if len(data) > REQUEST_BYTES_MAX:
-        raise RequestRefused(request_errors.SIZE, size=len(data), limit=REQUEST_BYTES_MAX)
-    try:
-        parsed: object = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise RequestRefused(request_errors.NOT_JSON) from error
-    return parsed
 
 
 def _data(data: object) -> dict[str, Any]:
@@ -181,9 +168,8 @@ class TableSignals:
             try:
                 signal = Signal.of_texts(*texts)
             except RequestRefused as error:
-                log = structlog.get_logger()
-                # No traceback: the signal is wrong, not this code.
-                log.error("a signal is refused", signal=short_text(texts[1]), **fields(error))  # noqa: TRY400
+                log = structlog.get_logger().bind(signal=short_text(texts[1]))
+                handle(log, "a signal", error)
                 continue
             signal.do(self._handlers)
 
@@ -264,7 +250,7 @@ def _lines(path: Path) -> list[bytes]:
     size = path.stat().st_size
     if size > _BYTES_MAX:
         refused = RequestRefused(request_errors.SIZE, size=size, limit=_BYTES_MAX)
-        structlog.get_logger().error("a signal is refused", path=str(path), **fields(refused))
+        handle(structlog.get_logger().bind(path=str(path)), "a signal", refused)
         return []
     return [line for line in path.read_bytes().splitlines() if line.strip()]
 
@@ -305,8 +291,7 @@ class FileSignals:
             try:
                 signal = Signal.read(line)
             except RequestRefused as error:
-                # No traceback: the signal is wrong, not this code.
-                structlog.get_logger().error("a signal is refused", **fields(error))
+                handle(structlog.get_logger(), "a signal", error)
                 continue
             signal.do(self._handlers)
         self._position.signals_file = token

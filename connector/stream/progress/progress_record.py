@@ -13,7 +13,7 @@ between there and the stream's position were delivered before.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import final
 
 from mypy_extensions import i64
@@ -218,15 +218,11 @@ def start_point(last: Progress, identity: ServerIdentity, server_name: str) -> S
                 before=last.server_uuid,
                 now=identity.server_uuid,
             )
-        return _begun(
-            StartPoint(identity.flavour, None, last.file, last.position, last.file_created), last
-        )
+        return _own_point(last, identity, None)
     if identity.flavour == "mysql" and not identity.gtid:
-        raise SourceRefused(
-            progress_errors.GTID_MODE_OFF,
-            server=server_name,
-            start=_by_position(last, same_server),
-        )
+        # No other server knows the position.
+        start = f"position:{last.file}:{last.position}" if same_server else "snapshot"
+        raise SourceRefused(progress_errors.GTID_MODE_OFF, server=server_name, start=start)
     gtids = parse_gtid_set(last.gtid_set, identity.flavour)
     if not same_server:
         if last.begun_events or last.begun_rows:
@@ -238,19 +234,22 @@ def start_point(last: Progress, identity: ServerIdentity, server_name: str) -> S
             )
         # Another server's file and offset are not known before it has sent an event.
         return StartPoint(identity.flavour, gtids, "", FIRST_POSITION)
-    return _begun(
-        StartPoint(identity.flavour, gtids, last.file, last.position, last.file_created), last
+    return _own_point(last, identity, gtids)
+
+
+def _own_point(
+    last: Progress, identity: ServerIdentity, gtids: GtidSet | MariadbGtidSet | None
+) -> StartPoint:
+    """Return the point on the same server, with what was delivered of the next transaction."""
+    return StartPoint(
+        identity.flavour,
+        gtids,
+        last.file,
+        last.position,
+        last.file_created,
+        begun_events=last.begun_events,
+        begun_rows=last.begun_rows,
     )
-
-
-def _begun(point: StartPoint, last: Progress) -> StartPoint:
-    """Return the point with what another program has delivered of the next transaction."""
-    return replace(point, begun_events=last.begun_events, begun_rows=last.begun_rows)
-
-
-def _by_position(last: Progress, same_server: bool) -> str:
-    """Return the start of a stream that goes on by position, which no other server knows."""
-    return f"position:{last.file}:{last.position}" if same_server else "snapshot"
 
 
 def reads_from(point: StartPoint, last: Progress) -> StartPoint | None:

@@ -97,9 +97,12 @@ class StreamPosition:
         """
         self._identity = identity
         self._source = source
-        self._gtid_set = point.gtid_set.copy() if point.gtid_set is not None else None
-        self._file = point.file
-        self._position: i64 = point.position
+        # The delivered transactions; None for a stream by position.
+        self.gtid_set = point.gtid_set.copy() if point.gtid_set is not None else None
+        # The log file of the position, "" if the server has not named it; and the first byte after
+        # the last transaction in it.
+        self.file = point.file
+        self.position: i64 = point.position
         # Start times: of the current file of the position, and of the one that is being read.
         self._file_created: i64 = point.file_created
         self._opened_created: i64 = point.file_created
@@ -132,17 +135,7 @@ class StreamPosition:
         same_server = last is not None and last.server_uuid == identity.server_uuid
         self.order = _order_after(last, first_epoch, same_server=same_server)
         between = last.between if last is not None and same_server else 0
-        self._between = GapCounter(self.order, self._file, self._position, between)
-
-    @property
-    def file(self) -> str:
-        """The log file of the position; "" if the server has not named it."""
-        return self._file
-
-    @property
-    def position(self) -> i64:
-        """The first byte after the last transaction, in `file`."""
-        return self._position
+        self._between = GapCounter(self.order, self.file, self.position, between)
 
     @property
     def time_us(self) -> i64:
@@ -155,11 +148,6 @@ class StreamPosition:
             return self._time_us
         return (self._file_created or self._opened_created) * _US
 
-    @property
-    def gtid_set(self) -> GtidSet | MariadbGtidSet | None:
-        """The delivered transactions; None for a stream by position."""
-        return self._gtid_set
-
     def begun_rows(self, event_number: i64) -> i64:
         """Return how many rows of an event of the next transaction were delivered; -1 means all."""
         if event_number < self._begun_events:
@@ -171,11 +159,11 @@ class StreamPosition:
 
         Raises UnsupportedChange if a sequence cannot count that far.
         """
-        return self._between.take(self._file, self._position, count)
+        return self._between.take(self.file, self.position, count)
 
     def reread(self) -> RedeliveredGroups | None:
         """Return the part that is read again although it was delivered; None if none."""
-        return self.prepared_xa.reread(self._gtid_set, self._file, self._position)
+        return self.prepared_xa.reread(self.gtid_set, self.file, self.position)
 
     def end_file(self, next_file: str) -> None:
         """Note that a file ends, and which one the server has begun after it."""
@@ -187,7 +175,7 @@ class StreamPosition:
         self._is_later_file = self._is_at_file
         self._is_next_file = file == self._next_file
         self._next_file = ""
-        if not self._begins_earlier or file == self._file:
+        if not self._begins_earlier or file == self.file:
             self._is_at_file = True
 
     def check_history(self, file: str, before: GtidSet | MariadbGtidSet) -> None:
@@ -199,7 +187,7 @@ class StreamPosition:
         """
         if not self._is_later_file:
             return
-        missing = self._history.missing(self._gtid_set, before)
+        missing = self._history.missing(self.gtid_set, before)
         if isinstance(missing, MariadbGtidSet) and self._is_next_file:
             missing = _without_deleted(missing, before)
         if missing:
@@ -214,7 +202,7 @@ class StreamPosition:
         """Move past a transaction that is complete."""
         self._is_at_file = True
         gtid = committed.transaction.gtid
-        gtid_set = self._gtid_set
+        gtid_set = self.gtid_set
         self._time_us = committed.transaction.committed_us
         if committed.prepared is not None or committed.outcome:
             self.prepared_xa.advance(committed, gtid_set)
@@ -223,8 +211,8 @@ class StreamPosition:
                 gtid_set.add(gtid)
         elif isinstance(gtid, MariadbGtid) and isinstance(gtid_set, MariadbGtidSet):
             gtid_set.add(gtid)
-        self._file = committed.file
-        self._position = committed.next_position
+        self.file = committed.file
+        self.position = committed.next_position
         self._file_created = self._opened_created
         self._begun_events = self._begun_rows = 0
         self.has_begun = False
@@ -235,7 +223,7 @@ class StreamPosition:
         "" for a stream by position, because only the log knows where the transaction ends.
         """
         gtid = transaction.gtid
-        gtid_set = self._gtid_set
+        gtid_set = self.gtid_set
         if isinstance(gtid, Gtid) and isinstance(gtid_set, GtidSet):
             after = gtid_set.copy()
             after.add(gtid)
@@ -261,9 +249,9 @@ class StreamPosition:
         self.is_changed = False
         return Progress(
             flavour=self._identity.flavour,
-            gtid_set=None if self._gtid_set is None else str(self._gtid_set),
-            file=self._file,
-            position=self._position,
+            gtid_set=None if self.gtid_set is None else str(self.gtid_set),
+            file=self.file,
+            position=self.position,
             epoch=self.order.epoch,
             seq=self._seq,
             server_uuid=self._identity.server_uuid,
@@ -275,7 +263,7 @@ class StreamPosition:
                 name: [[column.name, column.default.value, column.text] for column in columns]
                 for name, columns in added_columns.items()
             },
-            between=self._between.count_at(self._file, self._position),
+            between=self._between.count_at(self.file, self.position),
             prepared=self.prepared_xa.records,
             commands_offset=self.commands_offset,
             signals_offset=self.signals_offset,

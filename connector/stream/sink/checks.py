@@ -9,6 +9,7 @@ earlier runs wrote them.
 """
 
 from collections.abc import Collection, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,8 +64,7 @@ def _check_rights(
     own_id = transactional_id(settings, name)
     doing = attempts.taking_over(own_id)
     try:
-        admin = clients.open_admin(**connection.client_settings(settings))
-        try:
+        with closing(clients.open_admin(**connection.client_settings(settings))) as admin:
             if not _may_use(admin, own_id):
                 raise TransactionalIdAuthorizationFailedError
             for topic in admin.describe_topics(topics) if topics else ():
@@ -73,8 +73,6 @@ def _check_rights(
                 rights = topic["authorized_operations"]
                 if rights and _WRITE not in rights:
                     raise TopicAuthorizationFailedError
-        finally:
-            admin.close()
     except (KafkaError, OSError) as error:
         raise connection.connector_error(settings, doing, error) from error
 
@@ -111,12 +109,9 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
     SinkUnavailable.
     """
     try:
-        admin = clients.open_admin(**connection.client_settings(settings))
-        try:
+        with closing(clients.open_admin(**connection.client_settings(settings))) as admin:
             up = _check_topics(admin, settings)
             _check_sizes(admin, settings, up)
-        finally:
-            admin.close()
     except NOT_ALLOWED as error:
         structlog.get_logger().info(**line(kafka_errors.NO_LIMITS), error=str(error))
     except (KafkaError, OSError) as error:
@@ -222,13 +217,10 @@ def newest_keys(
     newest: list[NewestKey] = []
     doing = attempts.reading(*topics)
     try:
-        consumer = clients.open_consumer(**connection.consumer_settings(settings))
-        try:
+        with closing(clients.open_consumer(**connection.consumer_settings(settings))) as consumer:
             for topic in sorted(consumer.topics().intersection(topics))[:topics_max]:
                 doing = attempts.reading(topic)
                 newest += _newest(consumer, topic)
-        finally:
-            consumer.close()
     except (KafkaError, OSError) as error:
         raise connection.connector_error(settings, doing, error) from error
     return newest

@@ -10,7 +10,7 @@ from these topics waits for the end of that transaction; otherwise it would star
 
 import time
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,8 +95,7 @@ def opened_logs(
     """
     partitions = [TopicPartition(topic, 0) for topic in topics]
     try:
-        consumer = clients.open_consumer(**_consumer_settings(settings))
-        try:
+        with closing(clients.open_consumer(**_consumer_settings(settings))) as consumer:
             begins = consumer.beginning_offsets(partitions)
             if to_the_last:
                 ends = last_offsets(settings, partitions, clients)
@@ -106,8 +105,6 @@ def opened_logs(
                 partition.topic: TopicLog(consumer, partition, begins[partition], ends[partition])
                 for partition in partitions
             }
-        finally:
-            consumer.close()
     except (KafkaError, OSError) as error:
         raise connector_error(settings, attempts.reading(*topics), error) from error
 
@@ -117,12 +114,9 @@ def last_offsets(
 ) -> dict[TopicPartition, int]:
     """Return the end offsets of partitions, including uncommitted records; raises KafkaError."""
     uncommitted = _consumer_settings(settings) | {"isolation_level": "read_uncommitted"}
-    consumer = clients.open_consumer(**uncommitted)
-    try:
+    with closing(clients.open_consumer(**uncommitted)) as consumer:
         ends: dict[TopicPartition, int] = consumer.end_offsets(partitions)
         return ends
-    finally:
-        consumer.close()
 
 
 def _consumer_settings(settings: KafkaSettings) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -126,13 +127,10 @@ class TopicLimits:
     def _read(self) -> None:
         settings = self._settings
         try:
-            admin = self._clients.open_admin(**client_settings(settings))
-            try:
+            with closing(self._clients.open_admin(**client_settings(settings))) as admin:
                 topics = topics_of_prefix(admin, settings.topic_prefix)
                 topics += [topic for topic in self._limits if topic not in topics]
                 self._limits |= topic_limits(admin, topics)
-            finally:
-                admin.close()
         except NOT_ALLOWED:
             # A start has said so. Then a record that is too large ends the stream.
             pass

@@ -3,12 +3,10 @@
 A topic cannot have more replicas than there are brokers; `Brokers` knows how many there are.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from kafka import TopicPartition
 from kafka.admin import OffsetSpec
@@ -27,7 +25,7 @@ from connector.foundation.errors import SinkRefused, SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import attempts, kafka_errors
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.stream.sink.connection import client_settings, connector_error
+from connector.stream.sink.connection import client_settings, connector_error, servers_of
 from connector.stream.sink.topic_limits import limit_for
 
 # Topics that every run reads before it begins.
@@ -48,7 +46,7 @@ class Brokers:
     known: frozenset[int]  # including those that are down
 
     @classmethod
-    def asked(cls, admin: Any) -> Brokers:
+    def asked(cls, admin: Any) -> Self:
         """Ask the cluster; raises KafkaError.
 
         A cluster before Kafka 4.0 does not list brokers that are down, but its replicas name them.
@@ -70,7 +68,7 @@ class Brokers:
         Brokers that are down may come back, so the error is definite only if all brokers are too
         few. KRaft gives replicas to brokers that are down, too; ZooKeeper did not.
         """
-        servers, factor = ",".join(settings.bootstrap_servers), settings.replication_factor
+        servers, factor = servers_of(settings), settings.replication_factor
         if factor > len(self.known):
             return SinkRefused(
                 kafka_errors.REPLICAS, servers=servers, factor=factor, brokers=len(self.known)

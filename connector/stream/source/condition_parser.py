@@ -46,8 +46,8 @@ class Condition:
     """One boolean expression over the columns of a table."""
 
     def __init__(self, tree: Expr) -> None:
-        """Take a tree that `parse` has checked."""
-        self._tree = tree
+        """Take a tree that `parse` has checked; it groups as MySQL does."""
+        self.tree = tree
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -67,11 +67,6 @@ class Condition:
             refuse(table_errors.TWO_WAYS)
         return cls(tree)
 
-    @property
-    def tree(self) -> Expr:
-        """The tree of the expression, which groups as MySQL does; columns are not checked."""
-        return self._tree
-
     def sql(
         self, database: str, table: str, columns: Sequence[str], hidden: Sequence[str] = ()
     ) -> str:
@@ -80,7 +75,7 @@ class Condition:
         The text means the same in MySQL and MariaDB, and in each sql_mode. Raises ConfigError for a
         column that the table does not have, or that is `hidden`.
         """
-        return ConditionPrinter((database, table, columns, hidden)).whole(self._tree)
+        return ConditionPrinter((database, table, columns, hidden)).whole(self.tree)
 
 
 def _checked_tokens(text: str) -> list[Token]:

@@ -63,17 +63,25 @@ def check_setting(
     """
     value = server.variable(name)
     shown = _ABSENT if value is None else value or "''"
-    facts |= {"name": name, "value": shown, "wanted": wanted}
     if "how" in code.facts:
         facts.setdefault("how", set_global(server, name, wanted))
-    return Finding(
-        name,
-        shown,
-        wanted,
-        absent_is_good if value is None else value.upper() == wanted,
-        Message(code, facts),
-        severity,
-    )
+    ok = absent_is_good if value is None else value.upper() == wanted
+    return finding(code, name, shown, wanted, ok=ok, severity=severity, **facts)
+
+
+def finding(
+    code: ErrorCode,
+    name: str,
+    value: str,
+    wanted: str,
+    *,
+    ok: bool,
+    severity: Severity = Severity.WARNING,
+    **facts: object,
+) -> Finding:
+    """Return a finding whose `code` names the setting, its value and the wanted one."""
+    facts |= {"name": name, "value": value, "wanted": wanted}
+    return Finding(name, value, wanted, ok, Message(code, facts), severity)
 
 
 def set_global(server: MysqlServer, name: str, value: str) -> str | Message:
@@ -130,16 +138,14 @@ def check_grants(server: MysqlServer, settings: SourceSettings) -> Iterator[Find
         facts = {"right": names[0], "account": to}
         yield _grant(setup_errors.GRANT, names[0], facts, held=bool(held))
     if settings.start == _SNAPSHOT:
-        statements = [f"GRANT SELECT ON {tables} TO {to}" for tables in settings.tables]
-        facts = {"statements": "; ".join(statements)}
-        held_select = _may_read_tables(server)
-        yield _grant(setup_errors.GRANT_SELECT, "SELECT", facts, held=held_select)
+        statements = "; ".join(f"GRANT SELECT ON {tables} TO {to}" for tables in settings.tables)
+        facts, may_read = {"statements": statements}, _may_read_tables(server)
+        yield _grant(setup_errors.GRANT_SELECT, "SELECT", facts, held=may_read)
 
 
 def _grant(code: ErrorCode, right: str, facts: dict[str, str], *, held: bool) -> Finding:
-    name, value, wanted = f"grant {right}", "granted" if held else "missing", "granted"
-    problem = Message(code, {"name": name, "value": value, "wanted": wanted, **facts})
-    return Finding(name, value, wanted, held, problem, Severity.ERROR)
+    name, value = f"grant {right}", "granted" if held else "missing"
+    return finding(code, name, value, "granted", ok=held, severity=Severity.ERROR, **facts)
 
 
 def _may_read_tables(server: MysqlServer) -> bool:

@@ -182,16 +182,6 @@ def _rules(lines: list[str], key_name: str) -> tuple[str, str]:
 _TABLES_SHOWN_MAX = 5
 
 
-class _CurrentForeignKeys(ForeignKeySource):
-    def __init__(self, server: MysqlServer) -> None:
-        self._server = server
-
-    def learn(self, altered: list[TableName]) -> ForeignKeySnapshot:
-        del altered
-        query = self._server.query
-        return ForeignKeySnapshot(read_keys(query), 0, 0, logged=logs_cascades(query))
-
-
 def cascade_gaps(
     server: MysqlServer, tables: TableFilter, *, copies: bool
 ) -> Iterator[RowLoggingGap]:
@@ -199,7 +189,8 @@ def cascade_gaps(
 
     `copies` says whether the pipeline copies them. Raises SourceUnavailable or SourceRefused.
     """
-    hidden = hidden_children(_CurrentForeignKeys(server).learn([]), tables)
+    keys, logged = read_keys(server.query), logs_cascades(server.query)
+    hidden = hidden_children(ForeignKeySnapshot(keys, 0, 0, logged=logged), tables)
     if hidden:
         yield RowLoggingGap("R-log-row-format", hidden_cascades(hidden, copies=copies))
 

@@ -24,6 +24,7 @@ from connector.stream.source.findings import (
     account_of,
     check_grants,
     check_setting,
+    finding,
     set_global,
     set_verb,
 )
@@ -47,10 +48,8 @@ def check_reader(server: MysqlServer) -> Iterator[Finding]:
     if server.cloud is Cloud.AURORA:
         name, wanted = "innodb_read_only", "OFF"
         value = server.variable(name) or wanted
-        problem = Message(
-            setup_errors.AURORA_READER, {"name": name, "value": value, "wanted": wanted}
-        )
-        yield Finding(name, value, wanted, value == wanted, problem, Severity.ERROR)
+        code, severity = setup_errors.AURORA_READER, Severity.ERROR
+        yield finding(code, name, value, wanted, ok=value == wanted, severity=severity)
 
 
 def check_rds_retention(
@@ -62,14 +61,15 @@ def check_rds_retention(
     """
     cloud = server.cloud
     if cloud is not None and cloud.has_rds_settings and known != replication_status.RDS_RETENTION:
-        name, value, wanted = replication_status.RDS_RETENTION, "not readable", "24 or more"
-        facts = {"name": name, "value": value, "wanted": wanted}
-        facts |= {
-            "account": account_of(server, settings),
-            "how": replication_status.set_rds_retention("168"),
-        }
-        problem = Message(setup_errors.RDS_RETENTION_HIDDEN, facts)
-        yield Finding(name, value, wanted, ok=False, problem=problem, severity=Severity.WARNING)
+        yield finding(
+            setup_errors.RDS_RETENTION_HIDDEN,
+            replication_status.RDS_RETENTION,
+            "not readable",
+            "24 or more",
+            ok=False,
+            account=account_of(server, settings),
+            how=replication_status.set_rds_retention("168"),
+        )
 
 
 _WANTED_TLS: Final = "verify_identity"
@@ -105,16 +105,15 @@ def check_heartbeat(server: MysqlServer, settings: SourceSettings) -> Iterator[F
     if not settings.heartbeat_statement:
         return
     said = _heartbeat_refusal(server, settings.heartbeat_statement)
-    value, wanted = "refused" if said else "accepted", "accepted"
-    facts = {
-        "name": _HEARTBEAT_STATEMENT,
-        "value": value,
-        "wanted": wanted,
-        "said": said,
-        "account": account_of(server, settings),
-    }
-    problem = Message(setup_errors.HEARTBEAT_REFUSED, facts)
-    yield Finding(_HEARTBEAT_STATEMENT, value, wanted, not said, problem, Severity.WARNING)
+    yield finding(
+        setup_errors.HEARTBEAT_REFUSED,
+        _HEARTBEAT_STATEMENT,
+        "refused" if said else "accepted",
+        "accepted",
+        ok=not said,
+        said=said,
+        account=account_of(server, settings),
+    )
     code = setup_errors.HEARTBEAT_READ_ONLY
     yield check_setting(server, "read_only", "OFF", code, severity=Severity.WARNING)
 
@@ -141,6 +140,7 @@ def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]
     """
     mariadb = server.identity.flavour == "mariadb"
     grants = list(check_grants(server, settings))
+    granted = all(grant.ok for grant in grants)
     return [
         *_check_server_id(server, settings),
         *check_encryption(settings),
@@ -152,7 +152,7 @@ def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]
         *check_heartbeat(server, settings),
         # Without the grants the query is an error; a finding above already says that they are
         # missing.
-        *(_check_what_is_logged(server) if all(grant.ok for grant in grants) else ()),
+        *((*_check_filters(server), *_check_replica(server)) if granted else ()),
     ]
 
 
@@ -169,7 +169,7 @@ def require(findings: list[Finding], server_name: str = "source") -> None:
 
 def _check_server_id(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
     own = server.identity.server_id
-    yield _finding(
+    yield finding(
         setup_errors.SETTING,
         "server_id",
         str(own),
@@ -187,20 +187,6 @@ def _check_server_id(server: MysqlServer, settings: SourceSettings) -> Iterator[
         Message(setup_errors.OWN_SERVER_ID, {"value": used, "own": own}),
         Severity.ERROR,
     )
-
-
-def _finding(
-    code: ErrorCode,
-    name: str,
-    value: str,
-    wanted: str,
-    *,
-    ok: bool,
-    severity: Severity = Severity.WARNING,
-    **facts: object,
-) -> Finding:
-    facts |= {"name": name, "value": value, "wanted": wanted}
-    return Finding(name, value, wanted, ok, Message(code, facts), severity)
 
 
 def _check_rows(server: MysqlServer) -> Iterator[Finding]:
@@ -254,11 +240,6 @@ def _check_mariadb(server: MysqlServer) -> Iterator[Finding]:
     )
 
 
-def _check_what_is_logged(server: MysqlServer) -> Iterator[Finding]:
-    yield from _check_filters(server)
-    yield from _check_replica(server)
-
-
 def _check_replica(server: MysqlServer) -> Iterator[Finding]:
     """Check that a replica logs what it receives; other servers need not."""
     # MySQL 8.0.26 renamed log_slave_updates; it is off by default in MariaDB and before 8.0.
@@ -277,7 +258,7 @@ def _check_keeping(server: MysqlServer, settings: SourceSettings) -> Iterator[Fi
     if hidden:
         yield from hidden
         return
-    yield _finding(
+    yield finding(
         setup_errors.KEEPING,
         name,
         "for ever" if not seconds else _kept(name, seconds),
@@ -313,4 +294,4 @@ def _check_filters(server: MysqlServer) -> Iterator[Finding]:
         ("binlog_ignore_db", "Binlog_Ignore_DB"),
     ):
         value = str(status.get(column, ""))
-        yield _finding(setup_errors.FILTER, option, value or "''", "''", ok=not value)
+        yield finding(setup_errors.FILTER, option, value or "''", "''", ok=not value)

@@ -116,7 +116,9 @@ class SelectSession:
     def _run(self, sql: str, taker: RowReceiver) -> list[str]:
         result = ResultSet(self.name, taker)
         try:
-            self._exchange(sql, result)
+            self._ask(sql)
+            while not result.ended:
+                self._receive(result)
         except BaseException:
             # The rest of the answer still comes, and would be read as the answer of the next query.
             self.close()
@@ -124,11 +126,6 @@ class SelectSession:
         if result.error is not None:
             raise server_error(self.name, result.error.code, result.error.message)
         return result.column_names
-
-    def _exchange(self, sql: str, result: ResultSet) -> None:
-        self._ask(sql)
-        while not result.ended:
-            self._receive(result)
 
     def _ask(self, sql: str) -> None:
         try:

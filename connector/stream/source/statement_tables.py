@@ -39,7 +39,6 @@ class StatementTables:
         self.server = version_of(session.identity)
         self._tables = TableFacts(session, self.server)
         self._programs = stored_programs.StoredPrograms(session)
-        self._written = stored_programs.UpdatableViews(self._programs)
         self._keys = ForeignKeyTables(session)
         # Those that the statements have created so far.
         self._temporary: dict[TableName, statement_facts.Table] = {}
@@ -137,7 +136,7 @@ class StatementTables:
     ) -> None:
         """Add the table, or those below the view, with their triggers."""
         columns = [column for of, column in parsed.assigned if of[1] == name[1]]
-        written = self._written.of(name, columns)
+        written = stored_programs.tables_below(self._programs, name, columns)
         joined: tuple[TableName, ...] = ()
         if parsed.kind in _INSERTS:
             # Servers lock each table of a join as one that an INSERT writes.

@@ -56,18 +56,8 @@ class Program:
     body: str | None
 
 
-def triggers_and_events(server: MysqlServer) -> list[Program]:
-    """Return triggers, and events that are enabled. Raises SourceUnavailable or SourceRefused."""
-    return [*_programs(server, _TRIGGERS), *_programs(server, _EVENTS)]
-
-
-def routines_about_logging(server: MysqlServer) -> list[Program]:
-    """Return routines that name a setting about the log. Raises as above."""
-    return _programs(server, _WITH_LOG_SETTINGS)
-
-
-def routines(server: MysqlServer, names: Iterable[TableName]) -> list[Program]:
-    """Return the stored routines with these names, and maybe others. Raises as above."""
+def _routines(server: MysqlServer, names: Iterable[TableName]) -> list[Program]:
+    """Return the stored routines with these names, and maybe others."""
     wanted = sorted(names)
     programs: list[Program] = []
     for begin in range(0, len(wanted), _NAMES_PER_QUERY):
@@ -107,7 +97,7 @@ def program_gaps(
     `databases` have followed tables. Raises SourceUnavailable or SourceRefused.
     """
     gaps: dict[str, list[tuple[str, str]]] = {}
-    programs = triggers_and_events(server)
+    programs = [*_programs(server, _TRIGGERS), *_programs(server, _EVENTS)]
     others = [program for program in programs if _is_elsewhere(program, tables)]
     lower_case = server.variable("lower_case_table_names") == "1"
     for program, writes in _Writes(server).of(others):
@@ -138,7 +128,7 @@ def program_gaps(
             yield RowLoggingGap(_TEXT, Message(code, {}), tuple(sorted(gaps[code.code])))
     setting = sorted(
         (_program_name(program), "")
-        for program in (*programs, *routines_about_logging(server))
+        for program in (*programs, *_programs(server, _WITH_LOG_SETTINGS))
         if names_log_settings(program.body or "") and _writes(program).log_settings
     )
     if setting:
@@ -210,7 +200,7 @@ class _Writes:
                 return
             asked |= names
             callers = []
-            for routine in routines(self._server, names):
+            for routine in _routines(self._server, names):
                 known = self._functions if routine.kind == "function" else self._procedures
                 writes = known[_key((routine.database, routine.name))] = _writes(routine)
                 callers.append(writes)

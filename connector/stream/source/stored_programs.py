@@ -156,37 +156,32 @@ class ViewTables:
     views: tuple[StoredProgram, ...] = ()
 
 
-class UpdatableViews:
-    """Asks one server for its views."""
+def tables_below(programs: StoredPrograms, name: TableName, columns: Iterable[str]) -> ViewTables:
+    """Return the tables for a change of these columns; `name` has its database.
 
-    def __init__(self, programs: StoredPrograms) -> None:
-        self._programs = programs
-
-    def of(self, name: TableName, columns: Iterable[str]) -> ViewTables:
-        """Return the tables for a change of these columns; `name` has its database.
-
-        A name that is no view is its own table. Raises ConfigError for a view that cannot be
-        changed so, and for one whose text is not understood.
-        """
-        view = self._programs.view(*name)
-        if view is None:
-            return ViewTables((name,))
-        refused = ConfigError(rules_errors.VIEW_NOT_CHANGED, view=".".join(name))
-        if not view.updatable or view.body is None:
+    A name that is no view is its own table. Raises ConfigError for a view that cannot be changed
+    so, and for one whose text is not understood.
+    """
+    view = programs.view(*name)
+    if view is None:
+        return ViewTables((name,))
+    refused = ConfigError(rules_errors.VIEW_NOT_CHANGED, view=".".join(name))
+    if not view.updatable or view.body is None:
+        raise refused
+    text = view_text(view.body)
+    wanted: dict[TableName, list[str]] = {}
+    for column in columns:
+        if column.lower() not in text.columns:
             raise refused
-        text = view_text(view.body)
-        wanted: dict[TableName, list[str]] = {}
-        for column in columns:
-            if column.lower() not in text.columns:
-                raise refused
-            table, inner = text.columns[column.lower()]
-            wanted.setdefault(table, []).append(inner)
-        if not wanted and len(text.tables) > 1:
-            raise refused
-        below = [self.of(name, wanted.get(name, [])) for name in wanted or text.tables]
-        others = [name for name in text.tables if name not in (wanted or text.tables)]
-        return ViewTables(
-            tuple(dict.fromkeys(table for nested in below for table in nested.tables)),
-            (*others, *(table for nested in below for table in nested.read)),
-            (view, *(inner_view for nested in below for inner_view in nested.views)),
-        )
+        table, inner = text.columns[column.lower()]
+        wanted.setdefault(table, []).append(inner)
+    if not wanted and len(text.tables) > 1:
+        raise refused
+    changed = wanted or text.tables
+    below = [tables_below(programs, table, wanted.get(table, [])) for table in changed]
+    others = [table for table in text.tables if table not in changed]
+    return ViewTables(
+        tuple(dict.fromkeys(table for nested in below for table in nested.tables)),
+        (*others, *(table for nested in below for table in nested.read)),
+        (view, *(inner_view for nested in below for inner_view in nested.views)),
+    )
