@@ -44,8 +44,11 @@ _UNHEARD_OF = 0.02
 def clients_of(process: Process, network: Network) -> KafkaClients:
     """Return the clients that a process opens."""
 
-    def open_producer(timeout_seconds: float, **arguments: Any) -> SimulatedProducer:
-        return SimulatedProducer(process, network, timeout_seconds, **arguments)
+    def open_producer(
+        settings: dict[str, Any], transactional_id: str, timeout_seconds: float, compression: str
+    ) -> SimulatedProducer:
+        del settings, compression
+        return SimulatedProducer(process, network, transactional_id, timeout_seconds)
 
     def open_consumer(**arguments: Any) -> SimulatedConsumer:
         return SimulatedConsumer(
@@ -107,27 +110,23 @@ class SimulatedProducer:
     """A transactional, idempotent producer."""
 
     def __init__(
-        self, process: Process, network: Network, timeout_seconds: float, **arguments: Any
+        self, process: Process, network: Network, transactional_id: str, timeout_seconds: float
     ) -> None:
         """Take over the transactional id."""
         self._process = process
         self._broker: Broker = process.world.broker
         self._network = network
-        self._timeout_seconds = timeout_seconds
         self._queues: dict[PartitionId, list[_Queued]] = {}
         self._sequences: dict[PartitionId, int] = {}
         self._added: set[PartitionId] = set()
         self._failure: KafkaError | None = None
         self._ending: _Ending | None = None
-        assert arguments["enable_idempotence"]
         fault = process.step(Call.TAKE_OVER)
         if fault is Fault.REFUSED:
             raise KafkaConnectionError
         if fault is Fault.DENIED:
             raise SaslAuthenticationFailedError
-        self._id, self._epoch = self._broker.take_over(
-            arguments["transactional_id"], arguments["transaction_timeout_ms"] / _MS
-        )
+        self._id, self._epoch = self._broker.take_over(transactional_id, timeout_seconds)
         if fault is Fault.LOST:
             raise _no_answer()
 

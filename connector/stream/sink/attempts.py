@@ -6,21 +6,13 @@ The errors are errors of the client, too, so the handlers of its errors also cat
 from typing import Any
 
 from kafka import TopicPartition
-from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.errors import KafkaError
 
 from connector.foundation.errors import ConnectorError
-from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
-from connector.stream.sink import connection_errors, kafka_errors
-
-
-class TimedOut(KafkaTimeoutError):  # type: ignore[misc]  # the library has no types
-    """Something takes longer than Kafka or the settings allow."""
-
-    def __init__(self, code: ErrorCode, **facts: object) -> None:
-        """Raise TypeError unless `facts` are what the templates of `code` name."""
-        self.message = Message(code, facts)
-        super().__init__(self.message.text)
+from connector.kafka import connection_errors
+from connector.kafka.failures import TimedOut
+from connector.stream.sink import kafka_errors
 
 
 def open_transaction_timeout(consumer: Any, partition: TopicPartition, end: int) -> TimedOut:

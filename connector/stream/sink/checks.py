@@ -28,6 +28,7 @@ from kafka.protocol.admin import DescribeTransactionsRequest
 
 from connector.foundation.errors import SinkRefused, line
 from connector.foundation.settings.sections import KafkaSettings
+from connector.kafka import kafka_python
 from connector.stream.sink import attempts, connection, kafka_errors
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.kafka_sink import transactional_id
@@ -84,9 +85,8 @@ def _may_use(admin: Any, own_id: str) -> bool:
     creates the internal topic of transactions.
     """
     request = DescribeTransactionsRequest(transactional_ids=[own_id])
-    manager = admin._manager  # noqa: SLF001
     try:
-        answer = manager.run(manager.send, request)
+        answer = kafka_python.ask(admin, request)
     except IncompatibleBrokerVersion:
         # Kafka before 3.0 does not report it.
         return True

@@ -10,9 +10,11 @@ from connector.foundation.errors import ConfigError, ConnectorError, SinkRefused
 from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.sink import connection_errors, kafka_errors
-from connector.stream.sink.attempts import Interrupted, TimedOut
-from connector.stream.sink.network_client import BrokersUnreachable, network_client
+from connector.kafka import connection_errors
+from connector.kafka.failures import BrokersUnreachable, TimedOut
+from connector.kafka.kafka_python import network_client
+from connector.stream.sink import kafka_errors
+from connector.stream.sink.attempts import Interrupted
 
 # A retry cannot help with these.
 _REFUSALS: dict[type[errors.KafkaError], ErrorCode] = {

@@ -1,6 +1,6 @@
 """What Kafka refuses, limits of Kafka, and a second instance."""
 
-from connector.foundation.errors.code import End, ErrorCode, Scope, clause, notice, transient_error
+from connector.foundation.errors.code import End, ErrorCode, Scope, notice, transient_error
 
 UNAVAILABLE = transient_error(
     "K101",
@@ -82,8 +82,6 @@ OPEN_TRANSACTION = transient_error(
     "kafka-transactions.sh shows all of its partitions.",
     example={"end": 42, "start": 40},
 )
-NO_ANSWER_IN_TIME = clause("no answer within {seconds:g} seconds", was="K106")
-NOT_ACKNOWLEDGED = clause("batches were not acknowledged within {seconds:g} seconds", was="K107")
 _RIGHTS = "The user of the connector needs rights, which an administrator of Kafka gives with ACLs."
 TOPIC_RIGHTS = ErrorCode(
     "K111",

@@ -4,16 +4,15 @@
 aborts the open transaction of an older process and refuses what that process still sends. Only
 then does the sink read the last committed progress, so nobody else can commit after it.
 
-*Fencing.* kafka-python reports a fenced producer by several errors, which may also mean a
-timed-out transaction. The progress record decides: it names the instance that wrote it, and each
+*Fencing.* Kafka refuses a fenced producer with several errors, which may also mean a timed-out
+transaction. The progress record decides: it names the instance that wrote it, and each
 instance writes one before it streams. Until then it names the instance before, so a fenced
 instance waits for it. If an instance has written one and then finds another name, the other
 instance has fenced it, and it stops.
 
 *Commits.* A transaction that is complete before any of it was sent goes to Kafka in the caller's
 thread. Another thread writes and commits a larger one, while the caller fills the next one;
-`settle` waits for the commit. After any error of these two (`transaction_writer`), kafka-python's
-own thread goes on with the transaction.
+`settle` waits for the commit.
 
 *Memory.* Records are collected in batches, one open batch for each partition. The sink counts the
 bytes of open batches and of those that Kafka has not acknowledged. At the limit, the caller waits.
@@ -21,7 +20,6 @@ bytes of open batches and of those that Kafka has not acknowledged. At the limit
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from kafka.errors import KafkaError
 
@@ -34,19 +32,11 @@ from connector.stream.progress.progress_record import Progress
 from connector.stream.sink import attempts, connection, kafka_errors, recovery
 from connector.stream.sink.attempts import Interrupted
 from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients, Producer
-from connector.stream.sink.network_client import producers_client
 from connector.stream.sink.topic_limits import TopicLimits
 from connector.stream.sink.topics import TopicCreator, topics_at_start
 
-# For back-to-back commits, the coordinator must first finish the commit before; the default of 100
-# ms delays each commit by 110 ms.
-_RETRY_BACKOFF_MS = 2
-# Each batch costs the client's thread the same, whatever its size; a broker takes 1 MiB by default.
+# Each batch costs a broker the same, whatever its size; it takes 1 MiB by default.
 _BATCH_BYTES = 960 * 1024
-# The client gets complete batches.
-_LINGER_MS = 0
-# The most that Kafka adds to a record's key, value and headers.
-_RECORD_OVERHEAD_BYTES = 1024
 # Open batches may hold this part of the bytes in flight: one in so many.
 _OPEN_PART = 4
 
@@ -276,27 +266,13 @@ class KafkaSink(record_batch.BatchReceiver):
 
     def _start_producer(self) -> Producer:
         settings = self._settings
-        timeout_ms = int(settings.request_timeout_seconds * 1000)
-        arguments: dict[str, Any] = connection.client_settings(settings) | {
-            "kafka_client": producers_client,
-            "transactional_id": self.transactional_id,
-            "transaction_timeout_ms": int(settings.transaction_timeout_seconds * 1000),
-            "delivery_timeout_ms": max(
-                int(settings.transaction_timeout_seconds * 1000), timeout_ms + _LINGER_MS
-            ),
-            "acks": "all",
-            "enable_idempotence": True,
-            "compression_type": None if settings.compression == "none" else settings.compression,
-            "batch_size": _BATCH_BYTES,
-            "linger_ms": _LINGER_MS,
-            "max_request_size": settings.record_bytes_max + _RECORD_OVERHEAD_BYTES,
-            "max_block_ms": timeout_ms,
-            "retry_backoff_ms": _RETRY_BACKOFF_MS,
-            # Nobody reads these figures, and they are an eighth of the work of a small commit.
-            "metrics_enabled": False,
-        }
         try:
-            return self.clients.open_producer(settings.transaction_timeout_seconds, **arguments)
+            return self.clients.open_producer(
+                connection.client_settings(settings),
+                self.transactional_id,
+                settings.transaction_timeout_seconds,
+                settings.compression,
+            )
         except (KafkaError, OSError) as error:
             doing = attempts.taking_over(self.transactional_id)
             raise connection.connector_error(settings, doing, error) from error

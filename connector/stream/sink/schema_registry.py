@@ -16,8 +16,8 @@ from urllib.request import HTTPSHandler, OpenerDirector, Request, build_opener
 from connector.foundation.errors import ConfigError, SinkRefused, SinkUnavailable, UnsupportedChange
 from connector.foundation.record_formats import REGISTERED
 from connector.foundation.settings.sections import RegistrySettings, Settings
+from connector.kafka import connection_errors
 from connector.stream.envelope.debezium.registry_schemas import SchemaIds, SchemaType
-from connector.stream.sink import connection_errors
 
 _MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 # An answer has an id, or a text for people.

@@ -24,9 +24,9 @@ from kafka.errors import (
 
 from connector.foundation.record_batch import HEADER_BYTES, RecordBatch
 from connector.foundation.settings.sections import KafkaSettings
+from connector.kafka.encoded_batch import CODECS, EncodedBatch
 from connector.stream.sink import attempts
 from connector.stream.sink.connection import client_settings, connector_error
-from connector.stream.sink.encoded_batch import CODECS, EncodedBatch
 
 if TYPE_CHECKING:
     from connector.stream.sink.clients import KafkaClients

@@ -11,11 +11,11 @@ from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.sections import KafkaSettings, TlsSettings
+from connector.kafka import connection_errors
 from connector.replication import login_errors
 from connector.replication.server.authentication import context_of
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.metrics.prometheus import serving
-from connector.stream.sink import connection_errors
 from connector.stream.sink.connection import client_settings
 from tests.foundation.errors.patterns import fits
 from tests.foundation.errors.texts import text_of

@@ -1,4 +1,4 @@
-"""How batches reach a real broker by kafka-python: whole or record by record, and lost ones."""
+"""How batches reach a real broker: compressed, split, dropped, and lost."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ import os
 import signal
 import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from kafka import KafkaAdminClient
-from kafka.record.default_records import DefaultRecordBatchBuilder
-from structlog.testing import capture_logs
 
 from connector.foundation.errors import RecordTooLarge, SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.progress.progress_record import Progress
 from connector.stream.sink import kafka_errors
-from connector.stream.sink.batch_delivery import BatchDelivery, RecordDelivery
-from connector.stream.sink.broker_connection import END_TXN, VERSIONS
 from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.sink.recovery import RecoveredState
 from tests.foundation.errors.texts import text_of
-from tests.integration.harness import read_committed, wait_until, wait_until_settled
+from tests.integration.harness import read_committed, wait_until_settled
 from tests.integration.sink.commits import commit
 
 if TYPE_CHECKING:
@@ -49,10 +45,6 @@ PROGRESS = Progress(
 )
 # Kafka deletes rows that are older than kafka.retention_hours, also in the middle of a test.
 NOW_MS = time.time_ns() // 1_000_000
-WARNING = (
-    "records are sent one by one, which is slow: this release of kafka-python does not take record "
-    "batches as 3.0 does"
-)
 
 
 @pytest.fixture
@@ -81,16 +73,6 @@ def open_sink(kafka_broker: KafkaBroker, prefix: str) -> Iterator[Open]:
         sink.close()
 
 
-@pytest.fixture(autouse=True)
-def _all_by_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    # As with a broker that does not know our requests.
-    monkeypatch.setitem(VERSIONS, END_TXN, 1000)
-
-
-def client_of(sink: KafkaSink) -> Any:
-    return sink._producer
-
-
 def publish(sink: KafkaSink, prefix: str, numbers: range, size: int = 100) -> None:
     for number in numbers:
         sink.target.take(
@@ -115,66 +97,11 @@ def keys(broker: KafkaBroker, prefix: str) -> list[int]:
 def test_whole_batches_are_delivered_with_every_compression(
     open_sink: Open, prefix: str, kafka_broker: KafkaBroker, compression: str
 ) -> None:
-    with capture_logs() as logs:
-        sink = open_sink(compression=compression)
-    assert not logs
-    assert isinstance(client_of(sink)._delivery, BatchDelivery)
+    sink = open_sink(compression=compression)
     publish(sink, prefix, range(500))
     commit(sink, PROGRESS)
     assert delivered(kafka_broker, prefix) == list(range(500))
     assert sink.in_flight_bytes == 0
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "kafka.producer.producer_batch.ProducerBatch",
-        "kafka.producer.transaction_manager.TransactionManager.classify_batch_error",
-    ],
-)
-def test_records_go_one_by_one_where_the_client_lacks_a_name(
-    open_sink: Open,
-    prefix: str,
-    kafka_broker: KafkaBroker,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-) -> None:
-    monkeypatch.delattr(name)
-    with capture_logs() as logs:
-        sink = open_sink()
-    assert [(one["log_level"], one["event"]) for one in logs] == [("warning", WARNING)]
-    assert isinstance(client_of(sink)._delivery, RecordDelivery)
-    publish(sink, prefix, range(30), size=100_000)
-    assert sink.in_flight_bytes <= 1 << 20
-    commit(sink, PROGRESS)
-    publish(sink, prefix, range(30, 40))
-    sink.abort()
-    publish(sink, prefix, range(40, 50))
-    commit(sink, PROGRESS)
-    wait_until_settled(kafka_broker.endpoint, prefix)
-    seen = read_committed(kafka_broker.endpoint, prefix)
-    assert sorted(one.key["id"] for one in seen) == [*range(30), *range(40, 50)]
-    assert all(one.headers == {"cdc.seq": f"{one.key['id']:038d}"} for one in seen)
-    assert sink.recover() == RecoveredState(PROGRESS, {}, {}, {})
-
-
-def test_records_go_one_by_one_where_the_client_encodes_otherwise(
-    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append = DefaultRecordBatchBuilder.append
-
-    def append_later(self: Any, offset: int, timestamp_ms: int, *rest: Any) -> Any:
-        return append(self, offset, timestamp_ms + 1, *rest)
-
-    monkeypatch.setattr(DefaultRecordBatchBuilder, "append", append_later)
-    with capture_logs() as logs:
-        sink = open_sink()
-    assert [(one["event"], one["error"]) for one in logs] == [
-        (WARNING, "ValueError: it encodes a batch differently")
-    ]
-    publish(sink, prefix, range(10))
-    commit(sink, PROGRESS)
-    assert delivered(kafka_broker, prefix) == list(range(10))
 
 
 def test_batches_that_a_topic_does_not_take_are_split(
@@ -220,18 +147,10 @@ def test_a_record_that_a_topic_does_not_take_is_refused(
     assert delivered(kafka_broker, prefix) == list(range(10))
 
 
-@pytest.mark.parametrize("way", [BatchDelivery, RecordDelivery])
 def test_what_was_not_committed_may_be_dropped_while_it_is_under_way(
-    open_sink: Open,
-    prefix: str,
-    kafka_broker: KafkaBroker,
-    monkeypatch: pytest.MonkeyPatch,
-    way: type,
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker
 ) -> None:
-    if way is RecordDelivery:
-        monkeypatch.delattr("kafka.producer.producer_batch.ProducerBatch")
     sink = open_sink()
-    assert isinstance(client_of(sink)._delivery, way)
     publish(sink, prefix, range(100), size=20_000)
     sink.abort()
     publish(sink, prefix, range(100, 110))
@@ -246,13 +165,12 @@ def test_a_batch_whose_time_runs_out_takes_its_transaction_with_it(
     sink = open_sink(request_timeout_seconds=1, transaction_timeout_seconds=20)
     publish(sink, prefix, range(5))
     commit(sink, PROGRESS)
-    client_of(sink)._accumulator.config["delivery_timeout_ms"] = 1500
-    # While the broker stands still, the batches that come now can only expire.
+    # While the broker stands still, the batches that come now get no answer.
     os.kill(kafka_broker.pid, signal.SIGSTOP)
     try:
         publish(sink, prefix, range(5, 10))
         sink.target.flush()
-        time.sleep(3)
+        time.sleep(2)
     finally:
         os.kill(kafka_broker.pid, signal.SIGCONT)
     with pytest.raises(SinkUnavailable):
@@ -277,13 +195,10 @@ def test_a_sink_is_closed_although_its_broker_stands_still(
     try:
         publish(sink, prefix, range(5, 300), size=1000)
         sink.target.flush()
-        # Without a request that waits, nothing would have to be ended.
-        manager = client_of(sink)._transaction_manager
-        wait_until(manager.has_in_flight_transactional_request, lambda: "nothing was sent")
+        assert sink.in_flight_bytes
         sink.abandon()
         sink.close()
-        # The client's thread may still wait for the broker, as long as a request may take.
-        wait_until(lambda: sink.in_flight_bytes == 0, lambda: "the batches did not end")
+        assert sink.in_flight_bytes == 0
     finally:
         os.kill(kafka_broker.pid, signal.SIGCONT)
     # A broker that stood still leads nothing for a while, on a busy machine for long.

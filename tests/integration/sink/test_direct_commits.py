@@ -1,7 +1,4 @@
-"""Transactions are committed without kafka-python's thread, and survive every failure.
-
-Small ones in the caller's thread, large ones in another.
-"""
+"""Transactions survive every failure: small ones in the caller's thread, large ones in another."""
 
 from __future__ import annotations
 
@@ -19,26 +16,23 @@ from kafka.errors import KafkaError
 
 from connector.foundation.errors import SinkUnavailable, Superseded
 from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.sink import transaction_client, transaction_writer
-from connector.stream.sink.broker_connection import (
-    ADD_PARTITIONS_TO_TXN,
-    END_TXN,
-    PRODUCE,
-    VERSIONS,
-)
+from connector.kafka import transaction_requests
+from connector.kafka.broker_connection import BrokerConnection
+from connector.kafka.transaction_client import TransactionClient
+from connector.kafka.transaction_requests import ADD_PARTITIONS_TO_TXN, END_TXN, PRODUCE
+from connector.stream.sink import kafka_errors
+from connector.stream.sink.attempts import Interrupted
 from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.sink.recovery import RecoveredState
-from connector.stream.sink.transaction_client import TransactionClient, TransactionStage
-from connector.stream.sink.transaction_writer import commit_directly
 from tests.integration.harness import consumer_of, partitions_of, wait_until, wait_until_settled
 from tests.integration.sink.commits import commit
 from tests.integration.sink.test_delivery import PROGRESS, keys, publish
 from tests.length import full_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
-    from connector.stream.sink.encoded_batch import EncodedBatch
+    from connector.kafka.encoded_batch import EncodedBatch
     from local_stack import KafkaBroker
 
     Open = Callable[..., KafkaSink]
@@ -79,42 +73,10 @@ def open_sink(kafka_broker: KafkaBroker, prefix: str) -> Iterator[Open]:
         sink.close()
 
 
-@pytest.fixture(autouse=True)
-def reached(monkeypatch: pytest.MonkeyPatch) -> list[TransactionStage]:
-    """How far each transaction came without kafka-python; it is tried again at once."""
-    seen: list[TransactionStage] = []
-    end, give_up = TransactionClient.end, TransactionClient.give_up
-
-    def noted(link: TransactionClient, held: Sequence[EncodedBatch]) -> TransactionStage:
-        if not link.is_ready:
-            seen.append(TransactionStage.NOTHING)
-        return commit_directly(link, held)
-
-    def ended(self: TransactionClient, *, commit: bool) -> None:
-        end(self, commit=commit)
-        seen.append(TransactionStage.ENDED)
-
-    def given_up(self: TransactionClient, error: Exception, reached: TransactionStage) -> None:
-        seen.append(reached)
-        give_up(self, error, reached)
-
-    monkeypatch.setattr(transaction_writer, "commit_directly", noted)
-    monkeypatch.setattr(TransactionClient, "end", ended)
-    monkeypatch.setattr(TransactionClient, "give_up", given_up)
-    monkeypatch.setattr(transaction_client, "_PAUSE_SECONDS", 0.0)
-    return seen
-
-
-def warm(sink: KafkaSink, prefix: str, reached: list[TransactionStage]) -> None:
-    """Commit until it goes directly: a broker may not lead new partitions yet."""
-
-    def goes_directly() -> bool:
-        publish(sink, prefix, WARM)
-        commit(sink, PROGRESS)
-        return reached[-1] is TransactionStage.ENDED
-
-    wait_until(goes_directly, lambda: f"no commit goes directly: {reached}")
-    reached.clear()
+def warm(sink: KafkaSink, prefix: str) -> None:
+    """Commit once, so that all connections are open."""
+    publish(sink, prefix, WARM)
+    commit(sink, PROGRESS)
 
 
 def delivered(broker: KafkaBroker, prefix: str) -> list[int]:
@@ -150,31 +112,29 @@ class Cable:
 
 
 def cable_of(sink: KafkaSink) -> Cable:
-    """Return the cable of a sink that has one broker and has committed directly."""
-    client: Any = sink._producer
-    (connection,) = client._link._connections.values()
-    connection._socket = Cable(connection._socket)
-    cable: Cable = connection._socket
+    """Return the cable of a sink that has one broker and has committed."""
+    producer: Any = sink._producer
+    (broker,) = producer._client._brokers.values()
+    broker.connection._socket = cable = Cable(broker.connection._socket)
     return cable
 
 
-def test_transactions_of_every_size_go_directly(
+def test_transactions_of_every_size_and_aborts_follow_each_other(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
-    reached: list[TransactionStage],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     written = threading.Event()
     write = TransactionClient.write
 
-    def noted(link: TransactionClient, batches: list[EncodedBatch]) -> object:
+    def noted(client: TransactionClient, batches: Iterable[EncodedBatch]) -> None:
         written.set()
-        return write(link, batches)
+        write(client, batches)
 
     monkeypatch.setattr(TransactionClient, "write", noted)
     sink = open_sink()
-    warm(sink, prefix, reached)
+    warm(sink, prefix)
     publish(sink, prefix, range(3))
     commit(sink, PROGRESS)
     publish(sink, prefix, range(3, 8), size=100_000)
@@ -190,7 +150,6 @@ def test_transactions_of_every_size_go_directly(
     sink.abort()
     publish(sink, prefix, range(24, 26))
     commit(sink, PROGRESS)
-    assert reached == [TransactionStage.ENDED] * 5
     assert delivered(kafka_broker, prefix) == [*range(10), 24, 25]
     assert sink.in_flight_bytes == 0
 
@@ -204,13 +163,12 @@ def test_a_connection_that_breaks_loses_and_repeats_nothing(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
-    reached: list[TransactionStage],
     size: int,
     kind: int,
     arrives: bool,
 ) -> None:
     sink = open_sink()
-    warm(sink, prefix, reached)
+    warm(sink, prefix)
     publish(sink, prefix, range(3), size)
     commit(sink, PROGRESS)
     cable = cable_of(sink)
@@ -223,69 +181,76 @@ def test_a_connection_that_breaks_loses_and_repeats_nothing(
     commit(sink, PROGRESS)
     publish(sink, prefix, range(6, 9), size)
     commit(sink, PROGRESS)
-    interrupted = TransactionStage.ACKNOWLEDGED if kind == END_TXN else TransactionStage.SENT
-    assert reached == [TransactionStage.ENDED, interrupted, TransactionStage.ENDED]
     assert delivered(kafka_broker, prefix) == list(range(9))
     assert sink.recover() == RecoveredState(PROGRESS, {}, {}, {})
 
 
+@pytest.fixture
+def older_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The requests of older versions go to the broker."""
+    for kind, version in ((PRODUCE, 7), (ADD_PARTITIONS_TO_TXN, 1), (END_TXN, 1)):
+        monkeypatch.setitem(transaction_requests.VERSIONS, kind, version)
+    monkeypatch.setattr(BrokerConnection, "knows", lambda *_: False)
+
+
 @of_each_size
-def test_a_broker_that_does_not_know_the_requests_is_not_asked_again(
-    open_sink: Open,
-    prefix: str,
-    kafka_broker: KafkaBroker,
-    reached: list[TransactionStage],
-    size: int,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.usefixtures("older_broker")
+def test_an_older_broker_gets_older_requests(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, size: int
 ) -> None:
-    newest = VERSIONS[END_TXN]
-    monkeypatch.setitem(VERSIONS, END_TXN, 1000)
     sink = open_sink()
     publish(sink, prefix, range(3), size)
     commit(sink, PROGRESS)
-    monkeypatch.setitem(VERSIONS, END_TXN, newest)
-    publish(sink, prefix, range(3, 5), size)
+    publish(sink, prefix, range(3, 20), LARGE)
+    sink.abort()
+    publish(sink, prefix, range(20, 25), size)
     commit(sink, PROGRESS)
-    assert set(reached) == {TransactionStage.NOTHING}
-    assert delivered(kafka_broker, prefix) == list(range(5))
+    assert delivered(kafka_broker, prefix) == [*range(3), *range(20, 25)]
+    # There is no abort by the next epoch.
+    open_sink("b")
+    publish(sink, prefix, range(25, 26), size)
+    with pytest.raises((Superseded, SinkUnavailable)):
+        commit(sink, PROGRESS)
+    sink.abandon()
+    assert delivered(kafka_broker, prefix) == [*range(3), *range(20, 25)]
 
 
 @of_each_size
-def test_a_broker_that_is_not_known_is_found_by_the_client(
-    open_sink: Open,
-    prefix: str,
-    kafka_broker: KafkaBroker,
-    reached: list[TransactionStage],
-    size: int,
+@pytest.mark.usefixtures("older_broker")
+def test_an_older_broker_aborts_after_a_failure(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, size: int
+) -> None:
+    sink = open_sink(transaction_timeout_seconds=300)
+    warm(sink, prefix)
+    cable = cable_of(sink)
+    cable.kind = END_TXN
+    reason = SinkUnavailable(kafka_errors.TOPIC_DELETED, servers="", topic="")
+
+    def interrupt() -> None:
+        producer: Any = sink._producer
+        producer.interrupt(Interrupted(reason))
+        cable.cut()
+
+    cable.before = interrupt
+    publish(sink, prefix, range(3), size)
+    with pytest.raises(SinkUnavailable):
+        commit(sink, PROGRESS)
+    sink.abandon()
+    assert delivered(kafka_broker, prefix) == []
+
+
+@of_each_size
+def test_a_leader_that_is_not_known_is_looked_for(
+    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, size: int
 ) -> None:
     sink = open_sink()
-    warm(sink, prefix, reached)
-    publish(sink, prefix, range(1), size)
+    warm(sink, prefix)
+    producer: Any = sink._producer
+    producer._cluster._leaders = {}
+    producer._client._coordinator_node = 77
+    publish(sink, prefix, range(3), size)
     commit(sink, PROGRESS)
-    client: Any = sink._producer
-    cluster = client._metadata
-    # Metadata that name a broker which is not there.
-    client._link._cluster = Elsewhere(cluster)
-    publish(sink, prefix, range(1, 3), size)
-    commit(sink, PROGRESS)
-    client._link._cluster = cluster
-    publish(sink, prefix, range(3, 5), size)
-    commit(sink, PROGRESS)
-    assert reached == [TransactionStage.ENDED, TransactionStage.NOTHING, TransactionStage.ENDED]
-    assert delivered(kafka_broker, prefix) == list(range(5))
-
-
-class Elsewhere:
-    """Knows no broker."""
-
-    def __init__(self, cluster: Any) -> None:
-        self._cluster = cluster
-
-    def broker_metadata(self, node_id: object) -> None:
-        del node_id
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._cluster, name)
+    assert delivered(kafka_broker, prefix) == list(range(3))
 
 
 @pytest.mark.parametrize(
@@ -295,11 +260,10 @@ def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
-    reached: list[TransactionStage],
     size: int,
 ) -> None:
     sink = open_sink(transaction_timeout_seconds=60)
-    warm(sink, prefix, reached)
+    warm(sink, prefix)
     publish(sink, prefix, range(3), size)
     commit(sink, PROGRESS)
     # A broker that is alone and killed before it has marked a commit never marks it.
@@ -322,7 +286,6 @@ def test_a_broker_that_is_killed_between_records_and_commit_loses_nothing(
         restarted = pool.submit(restart)
         commit(sink, PROGRESS)
         restarted.result()
-    assert reached == [TransactionStage.ENDED, TransactionStage.ACKNOWLEDGED]
     assert delivered(kafka_broker, prefix) == list(range(6))
 
 
@@ -334,12 +297,11 @@ def test_a_producer_that_is_fenced_on_the_way_commits_nothing_more(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
-    reached: list[TransactionStage],
     size: int,
     kind: int,
 ) -> None:
     sink = open_sink()
-    warm(sink, prefix, reached)
+    warm(sink, prefix)
     cable = cable_of(sink)
     cable.kind = kind
     successors = []
@@ -392,12 +354,11 @@ def test_a_broker_that_stands_still_leaves_no_transaction_open(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
-    reached: list[TransactionStage],
     size: int,
     kind: int,
 ) -> None:
     sink = open_sink(request_timeout_seconds=4, transaction_timeout_seconds=300)
-    warm(sink, prefix, reached)
+    warm(sink, prefix)
     cable = cable_of(sink)
     cable.kind = kind
     cable.before = lambda: stop(kafka_broker.pid)

@@ -22,7 +22,8 @@ from structlog.testing import capture_logs
 from connector.foundation.errors import RecordTooLarge, SinkRefused, SinkUnavailable
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.sink import connection_errors, kafka_errors
+from connector.kafka import connection_errors
+from connector.stream.sink import kafka_errors
 from connector.stream.sink.checks import check_limits
 from connector.stream.sink.clients import KAFKA_CLIENTS
 from connector.stream.sink.kafka_sink import KafkaSink

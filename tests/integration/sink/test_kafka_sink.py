@@ -17,8 +17,9 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from connector.foundation.errors import RecordTooLarge, SinkRefused, SinkUnavailable, Superseded
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
+from connector.kafka import connection_errors
 from connector.stream.progress.progress_record import Progress
-from connector.stream.sink import connection_errors, kafka_errors
+from connector.stream.sink import kafka_errors
 from connector.stream.sink.clients import KAFKA_CLIENTS
 from connector.stream.sink.connection import client_settings, consumer_settings
 from connector.stream.sink.kafka_sink import KafkaSink
@@ -248,8 +249,7 @@ def test_a_producer_does_not_make_a_topic_again_that_somebody_has_deleted(
     with closing(KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)) as admin:
         admin.delete_topics([topic])
         wait_until(lambda: topic not in admin.list_topics(), lambda: f"{topic} is not deleted")
-        asked = producer._metadata.request_update()
-        wait_until(lambda: asked.is_done, lambda: "the broker does not answer")
+        producer._cluster.refresh([topic])
         assert topic not in admin.list_topics()
         # The next instance makes it with the number of partitions of the settings.
         sink.close()

@@ -14,8 +14,9 @@ from kafka import KafkaAdminClient, KafkaProducer
 
 from connector.cli import command_errors
 from connector.foundation.errors.message import Message
+from connector.kafka import connection_errors
 from connector.stream.progress import progress_errors
-from connector.stream.sink import connection_errors, kafka_errors
+from connector.stream.sink import kafka_errors
 from connector.stream.snapshot import copy_errors
 from connector.stream.source import setup_errors
 from local_stack import connect

@@ -12,9 +12,10 @@ from structlog.testing import capture_logs
 from connector.foundation.errors import SinkRefused, SinkUnavailable, TransactionOutlasted
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.sections import KafkaSettings
+from connector.kafka import connection_errors
+from connector.kafka.failures import TimedOut
 from connector.stream.run import run_errors
-from connector.stream.sink import attempts, connection_errors, kafka_errors
-from connector.stream.sink.attempts import TimedOut
+from connector.stream.sink import attempts, kafka_errors
 from connector.stream.sink.checks import check_limits
 from connector.stream.sink.clients import KAFKA_CLIENTS
 from connector.stream.sink.connection import connector_error
@@ -83,8 +84,8 @@ def test_limits_that_may_not_be_looked_at() -> None:
 @pytest.mark.parametrize(
     ("code", "facts"),
     [
-        (kafka_errors.NO_ANSWER_IN_TIME, {"seconds": 60.0}),
-        (kafka_errors.NOT_ACKNOWLEDGED, {"seconds": 60.0}),
+        (connection_errors.NO_ANSWER_IN_TIME, {"seconds": 60.0}),
+        (connection_errors.NOT_ACKNOWLEDGED, {"seconds": 60.0}),
     ],
 )
 def test_what_takes_too_long_is_said_in_our_words(

@@ -20,7 +20,7 @@ from connector.foundation.errors import (
     UnsupportedChange,
 )
 from connector.foundation.settings.sections import RegistrySettings
-from connector.stream.sink import connection_errors
+from connector.kafka import connection_errors
 from connector.stream.sink.schema_registry import SchemaRegistry
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,9 @@ import pytest
 from connector.foundation.errors import SinkUnavailable
 from connector.foundation.errors.code import End
 from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.sink import connection_errors
+from connector.kafka import connection_errors
+from connector.kafka.listener import listener_problem
 from connector.stream.sink.checks import check_limits
-from connector.stream.sink.network_client import listener_problem
 from local_stack.server import HOST, free_port
 from tests.foundation.errors.texts import text_of
 
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 
 
 def config(protocol: str) -> dict[str, Any]:
-    files = {f"ssl_{name}": None for name in ("context", "cafile", "certfile", "keyfile")}
-    others = {"ssl_crlfile": None, "ssl_password": None, "ssl_check_hostname": True}
-    return files | others | {"security_protocol": protocol, "sasl_mechanism": None}
+    return {"security_protocol": protocol, "sasl_mechanism": None}
 
 
 @contextmanager
@@ -52,7 +51,7 @@ def answering(answer: bytes) -> Iterator[int]:
 
 
 def said(port: int, protocol: str) -> str:
-    found = listener_problem(HOST, port, config(protocol))
+    found = listener_problem(HOST, port, config(protocol), ssl.create_default_context)
     assert found is not None
     return found.text
 
@@ -71,7 +70,7 @@ def test_a_server_that_speaks_neither_tls_nor_kafka() -> None:
 
 
 def test_a_port_where_nobody_listens() -> None:
-    found = listener_problem(HOST, free_port(), config("SSL"))
+    found = listener_problem(HOST, free_port(), config("SSL"), ssl.create_default_context)
     assert found is not None
     assert found.code.end is End.RETRIED
     assert found.text == text_of(connection_errors.NO_CONNECTION, why="Connection refused")
@@ -91,7 +90,7 @@ def test_a_name_that_cannot_be_resolved(
         raise socket.gaierror(number, "no")
 
     monkeypatch.setattr(socket, "getaddrinfo", fail)
-    found = listener_problem("kafka.example", 9092, config("PLAINTEXT"))
+    found = listener_problem("kafka.example", 9092, config("PLAINTEXT"), ssl.create_default_context)
     assert found is not None
     assert (found.code, found.code.end) == (code, end)
 

@@ -10,23 +10,21 @@ from kafka.protocol.producer import (
     AddPartitionsToTxnResponse,
     EndTxnRequest,
     EndTxnResponse,
-    InitProducerIdRequest,
-    InitProducerIdResponse,
     ProduceRequest,
     ProduceResponse,
 )
 
-from connector.stream.sink.broker_connection import (
-    MalformedResponse,
+from connector.kafka.failures import MalformedResponse
+from connector.kafka.transaction_requests import (
+    TransactionOwner,
     TransactionRequests,
     add_partitions_errors,
-    correlation_id,
     end_txn_error,
-    produce_results,
+    produce_errors,
 )
 
 LONG = "shop." + "x" * 200
-REQUESTS = TransactionRequests("binlog-connector", LONG, (1 << 40, 77), 30_000)
+REQUESTS = TransactionRequests(TransactionOwner("binlog-connector", LONG, 1 << 40, 77, 30_000))
 NUMBER = 0x0102_0304
 
 
@@ -88,16 +86,6 @@ def test_the_end_is_a_commit_or_an_abort(commit: bool) -> None:
     assert REQUESTS.end(NUMBER, commit=commit) == framed(theirs, 3)
 
 
-def test_a_take_over_names_the_producer_that_it_follows() -> None:
-    theirs = InitProducerIdRequest(
-        transactional_id=LONG,
-        transaction_timeout_ms=60_000,
-        producer_id=1 << 40,
-        producer_epoch=77,
-    )
-    assert REQUESTS.take_over(NUMBER, 60_000) == framed(theirs, 4)
-
-
 def added_response() -> bytes:
     topic = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
     partition = topic.AddPartitionsToTxnPartitionResult
@@ -154,27 +142,20 @@ def produced_response() -> bytes:
 
 
 def test_responses_tell_each_partition() -> None:
-    assert correlation_id(added_response()) == NUMBER
     assert add_partitions_errors(added_response()) == {(LONG, 0): 0, (LONG, 7): 51, ("b", 1): 47}
-    assert produce_results(produced_response()) == {
-        (LONG, 0): (0, 1 << 40),
-        (LONG, 4): (87, -1),
-        ("b", 1): (0, 9),
-    }
+    assert produce_errors(produced_response()) == {(LONG, 0): 0, (LONG, 4): 87, ("b", 1): 0}
 
 
 @pytest.mark.parametrize("error", [0, 47])
 def test_responses_tell_the_error_of_an_end(error: int) -> None:
     assert end_txn_error(answered(EndTxnResponse(throttle_time_ms=1, error_code=error), 3)) == error
-    taken = InitProducerIdResponse(error_code=error, producer_id=5, producer_epoch=2)
-    assert end_txn_error(answered(taken, 4)) == error
 
 
 @pytest.mark.parametrize(
     ("read", "response"),
     [
         (add_partitions_errors, added_response()),
-        (produce_results, produced_response()),
+        (produce_errors, produced_response()),
         (end_txn_error, answered(EndTxnResponse(error_code=0), 3)),
     ],
 )

@@ -22,11 +22,25 @@ from queue import SimpleQueue
 from struct import Struct
 from typing import Final
 
-from kafka.codec import gzip_encode, lz4_encode, zstd_encode
+from kafka.codec import (
+    gzip_decode,
+    gzip_encode,
+    lz4_decode,
+    lz4_encode,
+    zstd_decode,
+    zstd_encode,
+)
 from kafka.record.default_records import DefaultRecordBase
 from kafka.record.util import calc_crc32c
+from librt.strings import BytesWriter
 
-from connector.foundation.record_batch import HEADER_BYTES, RecordBatch
+from connector.foundation.kafka_records import Record, put_header, put_varint
+from connector.foundation.record_batch import (
+    HEADER_BYTES,
+    BatchingTarget,
+    BatchReceiver,
+    RecordBatch,
+)
 
 _HEAD = Struct(">qiibI")
 _REST = Struct(">hiqqqhii")
@@ -44,11 +58,19 @@ _ENCODERS: Final[Mapping[int, Callable[[bytes | memoryview], bytes]]] = {
     DefaultRecordBase.CODEC_LZ4: lz4_encode,
     DefaultRecordBase.CODEC_ZSTD: zstd_encode,
 }
+_DECODERS: Final[Mapping[int, Callable[[bytes], bytes]]] = {
+    DefaultRecordBase.CODEC_GZIP: gzip_decode,
+    DefaultRecordBase.CODEC_LZ4: lz4_decode,
+    DefaultRecordBase.CODEC_ZSTD: zstd_decode,
+}
+_CODEC_MASK: Final = DefaultRecordBase.CODEC_MASK
+# Numbers of records begin again at 0 after this one.
+SEQUENCE_MAX: Final = 0x7FFF_FFFF
 _NONE = -1
 
 
 class EncodedBatch:
-    """Has what kafka-python 3.0 asks of a batch's `records`, and is closed once.
+    """A record batch that is numbered and closed once.
 
     It holds the records in one form at a time, so that what waits for Kafka needs little memory.
     """
@@ -81,23 +103,20 @@ class EncodedBatch:
         self._batch: RecordBatch | None = batch
         self._compressed: bytes | memoryview | None = None
         self._bytes: bytes | None = None
-        # The sender's thread waits for one that compresses.
+        # The thread that sends waits for the one that compresses.
         self._compressing = threading.Lock()
         self.producer_id = self.producer_epoch = self.base_sequence = _NONE
 
-    def set_producer_state(
-        self, producer_id: int, epoch: int, base_sequence: int, is_transactional: bool
-    ) -> None:
-        """Number the batch, before it is closed; `is_transactional` is true here."""
-        assert is_transactional
+    @property
+    def partition_id(self) -> tuple[str, int]:
+        """Topic and partition."""
+        return self.topic, self.partition
+
+    def number(self, producer_id: int, epoch: int, base_sequence: int) -> None:
+        """Number the batch, before it is closed; `base_sequence` is that of its first record."""
         assert self._bytes is None
         self.producer_id, self.producer_epoch = producer_id, epoch
         self.base_sequence = base_sequence
-
-    def uncompressed(self) -> RecordBatch:
-        """Return the batch, which must not be compressed yet."""
-        assert self._batch is not None
-        return self._batch
 
     def compress(self) -> bytes | memoryview:
         """Return the records, compressed unless that makes them larger; any thread may do it."""
@@ -105,7 +124,8 @@ class EncodedBatch:
             if self._bytes is not None:
                 return memoryview(self._bytes)[HEADER_BYTES:]
             if self._compressed is None:
-                records = memoryview(self.uncompressed().data)[HEADER_BYTES:]
+                assert self._batch is not None
+                records = memoryview(self._batch.data)[HEADER_BYTES:]
                 encode = _ENCODERS.get(self._codec)
                 compressed = records if encode is None else encode(records)
                 if len(compressed) < len(records):
@@ -137,12 +157,21 @@ class EncodedBatch:
             self._bytes = head + checked
             self._compressed = self._batch = None
 
-    def reopen(self) -> None:
-        """Make it ready to be numbered and closed again."""
-        if self._bytes is not None:
-            with self._compressing:
-                self._compressed = memoryview(self._bytes)[HEADER_BYTES:]
-                self._bytes = None
+    def halves(self) -> list["EncodedBatch"]:
+        """Return two closed batches with the same records and numbers; there are two at least."""
+        records = memoryview(self.buffer())[HEADER_BYTES:]
+        decode = _DECODERS.get(self._attributes & _CODEC_MASK)
+        data = bytes(HEADER_BYTES) + bytes(records if decode is None else decode(bytes(records)))
+        whole = RecordBatch(self.topic, self.partition, data, self.count, *self._times)
+        rows = list(whole.records())
+        halves = []
+        for start, end in ((0, self.count // 2), (self.count // 2, self.count)):
+            half = EncodedBatch(_batch(self.topic, self.partition, rows[start:end]), self._codec)
+            sequence = (self.base_sequence + start) & SEQUENCE_MAX
+            half.number(self.producer_id, self.producer_epoch, sequence)
+            half.close()
+            halves.append(half)
+        return halves
 
     def buffer(self) -> bytes:
         """Return the closed batch."""
@@ -160,13 +189,35 @@ class EncodedBatch:
         assert batch is not None
         return len(batch.data)
 
-    def next_offset(self) -> int:
-        """Return the number of records."""
-        return self.count
 
-    def is_full(self) -> bool:
-        """Return that no record is added."""
-        return True
+def _batch(topic: str, partition: int, records: list[Record]) -> RecordBatch:
+    """Return the batch that has these records."""
+    receiver = _Receiver()
+    target = BatchingTarget(receiver, SEQUENCE_MAX, SEQUENCE_MAX, SEQUENCE_MAX)
+    for record in records:
+        headers = BytesWriter()
+        put_varint(headers, len(record.headers))
+        for name, value in record.headers:
+            put_header(headers, name.encode(), value)
+        target.take(topic, record.key, record.value, headers.getvalue(), record.timestamp_ms)
+    target.flush()
+    (batch,) = receiver.batches
+    batch.partition = partition
+    return batch
+
+
+class _Receiver(BatchReceiver):
+    """Collects batches of topics with one partition."""
+
+    def __init__(self) -> None:
+        self.batches: list[RecordBatch] = []
+
+    def partition_count(self, topic: str) -> int:
+        del topic
+        return 1
+
+    def receive(self, batch: RecordBatch) -> None:
+        self.batches.append(batch)
 
 
 # Between two looks at a condition: some ends of batches are not reported.

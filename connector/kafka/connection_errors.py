@@ -181,3 +181,7 @@ SCHEMA_UNKNOWN = code.table_error(
     cause="With {registry.auto_register} = false, schemas are registered by somebody else.",
     example={"subject": "shop.erp.orders-value"},
 )
+NO_ANSWER_IN_TIME = code.clause("no answer within {seconds:g} seconds", was="K106")
+NOT_ACKNOWLEDGED = code.clause(
+    "batches were not acknowledged within {seconds:g} seconds", was="K107"
+)

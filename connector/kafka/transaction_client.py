@@ -1,0 +1,385 @@
+"""The transactions of one producer: partitions are added, batches written, the end is asked for.
+
+*Numbering.* Kafka gives the producer an id and an epoch, and the records of each partition have
+consecutive numbers. So Kafka keeps no batch twice that is written again, and refuses a producer
+whose transactional id another one has taken over.
+
+*Failures.* `failures.ACTIONS` says what is done about each error code. A connection that breaks is
+opened again, and the same request repeated, with the same numbers: batches one by one, in their
+order. A batch that its topic finds too large is halved.
+
+*An unknown outcome.* If a request gets no response in time, nothing is repeated: it may still
+arrive, and a late commit would commit the start of the next transaction. Then the producer has
+failed, and `abandon` has Kafka abort what is open by the next epoch, after which it refuses what
+still arrives.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+import structlog
+from kafka import errors
+from kafka.errors import KafkaError
+from kafka.protocol.producer import InitProducerIdRequest
+
+from connector.kafka import connection_errors
+from connector.kafka.broker_connection import BrokerConnection
+from connector.kafka.brokers import Broker, FlexibleBroker, OlderBroker
+from connector.kafka.cluster import Cluster
+from connector.kafka.encoded_batch import SEQUENCE_MAX, EncodedBatch
+from connector.kafka.failures import (
+    Action,
+    Attempts,
+    MalformedResponse,
+    TimedOut,
+    action_of,
+    gravest,
+)
+from connector.kafka.transaction_requests import (
+    VERSIONS,
+    PartitionId,
+    TransactionOwner,
+    TransactionRequests,
+)
+
+_MS: Final = 1000
+# The first version of InitProducerId that names the epoch to follow, and the last one that we need.
+_NAMES_EPOCH: Final = 3
+_INIT_VERSION_MAX: Final = 4
+_REPEATED: Final = (Action.RETRY, Action.REFRESH)
+_TOO_LARGE: Final = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
+
+
+class _Written(NamedTuple):
+    """Batches of different partitions that were written together; by the broker that was asked."""
+
+    batches: list[EncodedBatch]
+    asked: list[tuple[Broker, list[EncodedBatch]]]
+
+
+class TransactionClient:
+    """One thread at a time may use it, but for `interrupt`.
+
+    All methods that send raise OSError or KafkaError; then only `abandon` may follow. `check` may
+    raise why all attempts are in vain.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: Mapping[str, Any],
+        transactional_id: str,
+        timeout_seconds: float,
+        check: Callable[[], None],
+    ) -> None:
+        """Take over `transactional_id`, whose transactions Kafka aborts after the timeout."""
+        self._cluster = cluster
+        self._id = transactional_id
+        self._timeout_seconds = timeout_seconds
+        self._check_waits = check
+        self._client_id: str = settings["client_id"]
+        self._brokers: dict[int, Broker] = {}
+        self._coordinator_node: int | None = None
+        # The numbers of the next records.
+        self._numbers: Counter[PartitionId] = Counter()
+        self._unacknowledged: deque[_Written] = deque()
+        # Whether they have to be written again, because a connection broke or a leader moved.
+        self._is_broken = False
+        # Why it is of no more use.
+        self.failure: Exception | None = None
+        self._owner: TransactionOwner
+        self._requests: TransactionRequests
+        self._until_done(self._take_over, cluster.request_seconds)
+
+    def add_partitions(self, wanted: Iterable[PartitionId]) -> None:
+        """Add partitions to the transaction, once the one before has ended."""
+        partitions = tuple(sorted(wanted))
+
+        def attempt() -> KafkaError | None:
+            results = self._coordinator().add_partitions(partitions)
+            return gravest([_code(results, partition) for partition in partitions])
+
+        self._until_done(attempt, self._timeout_seconds)
+
+    def write(self, ready: Iterable[EncodedBatch]) -> None:
+        """Write one batch to each of some partitions; `acknowledge` awaits that."""
+        batches = list(ready)
+        for records in batches:
+            partition = records.partition_id
+            number = self._numbers[partition] & SEQUENCE_MAX
+            records.number(self._owner.producer_id, self._owner.epoch, number)
+            records.close()
+            self._numbers[partition] += records.count
+        written = _Written(batches, [])
+        self._unacknowledged.append(written)
+        # What is sent now would overtake what has to be sent again.
+        if not self._is_broken:
+            try:
+                written.asked.extend(self._send(batches))
+            except (OSError, KafkaError) as error:
+                self._break(error)
+
+    @property
+    def unacknowledged(self) -> int:
+        """How often `acknowledge` may be called."""
+        return len(self._unacknowledged)
+
+    def acknowledge(self) -> list[EncodedBatch]:
+        """Wait until Kafka has what was written first; return it, and what came meanwhile."""
+        if not self._is_broken:
+            written = self._unacknowledged[0]
+            try:
+                error = gravest(list(_outcome(written.asked).values()))
+            except (OSError, KafkaError) as broken:
+                error = broken
+            if error is None:
+                self._unacknowledged.popleft()
+                return written.batches
+            self._break(error)
+        return self._write_again()
+
+    def end(self, *, commit: bool) -> None:
+        """Commit or abort the transaction."""
+        self._until_done(
+            lambda: gravest([self._coordinator().end(commit=commit)]), self._timeout_seconds
+        )
+
+    def fail(self, seconds: float) -> TimedOut:
+        """Give the producer up, because nothing was heard for so long; return the error."""
+        failure = TimedOut(connection_errors.NO_ANSWER_IN_TIME, seconds=seconds)
+        self.failure = failure
+        return failure
+
+    def abandon(self, seconds: float) -> None:
+        """Abort what is open, after any failure; the producer is of no use any more.
+
+        Kafka also refuses what still arrives from it. Raises the failure itself if Kafka accepts no
+        abort, or if another producer has a newer epoch.
+        """
+        self.close()
+        if self.failure is not None and action_of(self.failure) in (Action.FENCE, Action.STOP):
+            raise self.failure
+        attempts = Attempts(seconds, lambda: None)
+        while True:
+            try:
+                error = self._follow()
+            except (OSError, KafkaError) as broken:
+                error = broken
+            # Kafka aborts it now, or had begun to end it.
+            if error is None or isinstance(error, errors.ConcurrentTransactionsError):
+                return
+            if action_of(error) not in _REPEATED:
+                raise error
+            # A broker that stood still leads nothing for a while.
+            self._coordinator_node = None
+            attempts.wait(error)
+
+    def interrupt(self) -> None:
+        """Have another thread fail that waits for a response, or before its next attempt."""
+        self._check_waits = _refuse
+        self._cluster.interrupt()
+        for broker in list(self._brokers.values()):
+            broker.connection.interrupt()
+
+    def close(self) -> None:
+        """Close the connections; the next request opens them again."""
+        for broker in self._brokers.values():
+            broker.connection.close()
+        self._brokers.clear()
+
+    def _until_done(self, attempt: Callable[[], KafkaError | None], seconds: float) -> None:
+        """Repeat a request to the coordinator until it is done."""
+        attempts = Attempts(seconds, self._check)
+        while True:
+            try:
+                error: Exception | None = attempt()
+            except (OSError, KafkaError) as broken:
+                error = broken
+                self._require_answer(broken)
+                self.close()
+            if error is None:
+                return
+            self._require_repeatable(error)
+            if action_of(error) is Action.REFRESH:
+                self._coordinator_node = None
+            _log(error)
+            self._wait(attempts, error)
+
+    def _take_over(self) -> KafkaError | None:
+        node = self._coordinating()
+        connection = self._cluster.connect(node)
+        response = connection.ask(self._init_request())
+        if response.error_code:
+            connection.close()
+            return gravest([response.error_code])
+        self._owner = TransactionOwner(
+            self._client_id,
+            self._id,
+            response.producer_id,
+            response.producer_epoch,
+            round(self._cluster.request_seconds * _MS),
+        )
+        self._requests = TransactionRequests(self._owner)
+        self._brokers[node] = self._as_broker(connection)
+        return None
+
+    def _follow(self) -> KafkaError | None:
+        """Have Kafka begin the next epoch, unless another producer has a newer one."""
+        connection = self._cluster.connect(self._coordinating())
+        try:
+            if not connection.knows({InitProducerIdRequest.API_KEY: _NAMES_EPOCH}):
+                # A late commit or batch would not be refused, so the time has to end it.
+                if self.failure is None or isinstance(self.failure, TimedOut):
+                    raise errors.KafkaTimeoutError
+                return gravest([OlderBroker(connection, self._owner).end(commit=False)])
+            whose = {"producer_id": self._owner.producer_id, "producer_epoch": self._owner.epoch}
+            return gravest([connection.ask(self._init_request(**whose)).error_code])
+        finally:
+            connection.close()
+
+    def _init_request(self, **whose: int) -> Any:
+        return InitProducerIdRequest(
+            transactional_id=self._id,
+            transaction_timeout_ms=round(self._timeout_seconds * _MS),
+            max_version=_INIT_VERSION_MAX,
+            **whose,
+        )
+
+    def _send(self, batches: list[EncodedBatch]) -> list[tuple[Broker, list[EncodedBatch]]]:
+        by_leader: dict[int, list[EncodedBatch]] = {}
+        for records in batches:
+            leader = self._cluster.leader_of(records.partition_id)
+            by_leader.setdefault(leader, []).append(records)
+        asked = [(self._broker(leader), own) for leader, own in by_leader.items()]
+        for broker, own in asked:
+            broker.write(own)
+        return asked
+
+    def _break(self, error: Exception) -> None:
+        """Have everything written again that is not acknowledged, if `error` allows that."""
+        self._require_answer(error)
+        batches = self._unacknowledged[0].batches
+        if not (isinstance(error, _TOO_LARGE) and any(one.count > 1 for one in batches)):
+            self._require_repeatable(error)
+        _log(error)
+        self._is_broken = True
+
+    def _write_again(self) -> list[EncodedBatch]:
+        """Write what is not acknowledged, a batch of each partition at a time; return all of it."""
+        every = [records for written in self._unacknowledged for records in written.batches]
+        left = list(every)
+        attempts = Attempts(self._timeout_seconds, self._check)
+        # Whatever responses may still come, they are of requests that do not count any more.
+        self.close()
+        while left:
+            self._check()
+            first: dict[PartitionId, EncodedBatch] = {}
+            for records in left:
+                first.setdefault(records.partition_id, records)
+            outcome: dict[EncodedBatch, int] = {}
+            error: Exception | None = None
+            try:
+                self._cluster.refresh({topic for topic, _ in first})
+                outcome = _outcome(self._send(list(first.values())))
+                error = gravest(list(outcome.values()))
+            except (OSError, KafkaError) as broken:
+                error = broken
+                self._require_answer(broken)
+                self.close()
+            rest = [part for one in left for part in self._rest_of(one, outcome)]
+            if error is not None and rest == left:
+                self._require_repeatable(error)
+                self._wait(attempts, error)
+            left = rest
+        self._unacknowledged.clear()
+        self._is_broken = False
+        return every
+
+    def _rest_of(
+        self, records: EncodedBatch, outcome: Mapping[EncodedBatch, int]
+    ) -> list[EncodedBatch]:
+        """Return what is still to be written of a batch."""
+        code = outcome.get(records)
+        if code is None:
+            return [records]
+        error = gravest([code])
+        if error is None:
+            return []
+        if isinstance(error, _TOO_LARGE) and records.count > 1:
+            return records.halves()
+        self._require_repeatable(error)
+        return [records]
+
+    def _require_answer(self, error: Exception) -> None:
+        """Fail if a request may still arrive."""
+        if isinstance(error, TimeoutError):
+            raise self.fail(self._cluster.request_seconds) from error
+
+    def _require_repeatable(self, error: Exception) -> None:
+        """Fail if the same request would fail again."""
+        if action_of(error) not in _REPEATED:
+            self.failure = error
+            raise error
+
+    def _check(self) -> None:
+        try:
+            self._check_waits()
+        except Exception as failure:
+            self.failure = failure
+            raise
+
+    def _wait(self, attempts: Attempts, error: Exception) -> None:
+        try:
+            attempts.wait(error)
+        except Exception as failure:
+            if failure is error and not isinstance(error, errors.BrokerResponseError):
+                raise self.fail(self._timeout_seconds) from error
+            self.failure = failure
+            raise
+
+    def _coordinating(self) -> int:
+        if self._coordinator_node is None:
+            self._coordinator_node = self._cluster.find_coordinator(self._id)
+        return self._coordinator_node
+
+    def _coordinator(self) -> Broker:
+        return self._broker(self._coordinating())
+
+    def _broker(self, node: int) -> Broker:
+        broker = self._brokers.get(node)
+        if broker is None:
+            broker = self._brokers[node] = self._as_broker(self._cluster.connect(node))
+        return broker
+
+    def _as_broker(self, connection: BrokerConnection) -> Broker:
+        if connection.knows(VERSIONS):
+            return FlexibleBroker(connection, self._requests)
+        return OlderBroker(connection, self._owner)
+
+
+def _outcome(asked: list[tuple[Broker, list[EncodedBatch]]]) -> dict[EncodedBatch, int]:
+    """Return the error code of each batch."""
+    outcome: dict[EncodedBatch, int] = {}
+    for broker, batches in asked:
+        results = broker.written()
+        outcome |= {records: _code(results, records.partition_id) for records in batches}
+    return outcome
+
+
+def _code(results: Mapping[PartitionId, int], partition: PartitionId) -> int:
+    code = results.get(partition)
+    if code is None:
+        raise MalformedResponse
+    return code
+
+
+def _refuse() -> None:
+    raise errors.KafkaConnectionError
+
+
+def _log(error: Exception) -> None:
+    # The leader of a new partition is not known yet, which needs nobody's attention.
+    structlog.get_logger().debug(
+        "a request to Kafka is repeated", error=f"{type(error).__name__}: {error}"
+    )

@@ -1,0 +1,87 @@
+"""The far end of a connection: requests as kafka-python decodes them, and responses as bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+from kafka.protocol.producer import (
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    ProduceRequest,
+)
+
+from connector.kafka.kafka_python import LoggedIn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_REQUESTS = {
+    kind.API_KEY: kind
+    for kind in (
+        AddPartitionsToTxnRequest,
+        EndTxnRequest,
+        FindCoordinatorRequest,
+        InitProducerIdRequest,
+        MetadataRequest,
+        ProduceRequest,
+    )
+}
+_LENGTH_BYTES = 4
+
+
+class BrokerSocket:
+    """A socket whose other end serves each request as a whole, and at once."""
+
+    def __init__(self, serve: Callable[[Any], Any]) -> None:
+        """Have `serve` make a response of each request; without one, the connection ends."""
+        self._serve = serve
+        self._answers = b""
+        self._is_cut = False
+
+    def sendall(self, data: bytes) -> None:
+        if self._is_cut:
+            raise ConnectionResetError
+        kind, version = (int.from_bytes(data[at : at + 2]) for at in (4, 6))
+        request = _REQUESTS[kind].decode(data[_LENGTH_BYTES:], version=version, header=True)
+        response = self._serve(request)
+        if response is None:
+            self._is_cut = True
+            return
+        response.API_VERSION = version
+        response.with_header(correlation_id=request.header.correlation_id)
+        self._answers += response.encode(header=True, framed=True)
+
+    def recv(self, size: int) -> bytes:
+        received, self._answers = self._answers[:size], self._answers[size:]
+        return received
+
+    def settimeout(self, seconds: float | None) -> None:
+        """Time does not pass."""
+
+    def setsockopt(self, *_: object) -> None:
+        """Time does not pass."""
+
+    def shutdown(self, _: int) -> None:
+        self._is_cut = True
+
+    def close(self) -> None:
+        self._is_cut = True
+
+
+class KnownVersions:
+    """What a broker says about the requests that it knows: all that kafka-python knows."""
+
+    def __init__(self) -> None:
+        self.api_versions = {kind: (0, known.max_version) for kind, known in _REQUESTS.items()}
+
+    def api_version(self, request: Any) -> int:
+        newest: int = self.api_versions[request.API_KEY][1]
+        return min(newest, int(request._max_version or newest))
+
+
+def logged_in(serve: Callable[[Any], Any]) -> LoggedIn:
+    """Return a connection to a broker that is there at once."""
+    socket: Any = BrokerSocket(serve)
+    return LoggedIn(socket, KnownVersions())

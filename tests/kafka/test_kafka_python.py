@@ -1,0 +1,53 @@
+"""The names of kafka-python that are not public: whether this release has them as we use them."""
+
+from __future__ import annotations
+
+import inspect
+import socket
+import ssl
+from contextlib import closing
+
+from kafka import KafkaAdminClient
+from kafka.net.compat import KafkaNetClient
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
+
+from connector.kafka import kafka_python
+
+
+def test_a_connection_gives_its_socket_away() -> None:
+    here, there = socket.socketpair()
+    with here, there, closing(NetworkSelector()) as selector:
+        here.setblocking(False)
+        transport = KafkaTCPTransport(selector, here, host="kafka")
+        assert transport._sock is here
+        there.sendall(b"bytes")
+        assert transport._sock_recv() == (b"bytes", None)
+        transport.pause_reading()
+        assert callable(selector.unregister_event)
+
+
+def test_the_manager_makes_connections_as_ours_does() -> None:
+    for name in ("bootstrap", "get_connection", "_build_transport"):
+        theirs = inspect.signature(getattr(KafkaConnectionManager, name)).parameters
+        ours = inspect.signature(getattr(kafka_python.ConnectionManager, name)).parameters
+        assert list(theirs)[:3] == list(ours)[:3], name
+    client = kafka_python.network_client(bootstrap_servers=["127.0.0.1:1"])
+    with closing(client):
+        assert isinstance(client._manager, kafka_python.ConnectionManager)
+        assert client._manager._net is not None
+        assert client.cluster.config["allow_auto_create_topics"] is False
+    assert issubclass(type(client), KafkaNetClient)
+
+
+def test_an_admin_client_has_its_manager() -> None:
+    assert "_manager" in inspect.getsource(KafkaAdminClient)
+    assert {"run", "send"} <= set(dir(KafkaConnectionManager))
+
+
+def test_certificates_are_verified_as_the_client_does() -> None:
+    files = {f"ssl_{name}": None for name in ("context", "cafile", "certfile", "keyfile")}
+    others = {"ssl_crlfile": None, "ssl_password": None, "ssl_check_hostname": True}
+    context = KafkaSSLTransport._build_ssl_context(files | others)
+    assert context.verify_mode is ssl.CERT_REQUIRED
