@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
+from io import BytesIO
 from struct import Struct
 from typing import Any, Final
 
@@ -24,6 +25,9 @@ _LENGTH: Final = Struct(">i")
 _NUMBER: Final = Struct(">i")
 _RESPONSE_BYTES_MAX: Final = 256 << 20
 _READ_BYTES: Final = 65536
+_READ_BYTES_MAX: Final = 1 << 20
+# The number, and tags that we know nothing of.
+_HEAD_BYTES_MAX: Final = 64
 _NUMBER_MAX: Final = 0x7FFF_FFFF
 
 
@@ -71,8 +75,11 @@ class BrokerConnection:
     def receive_described(self, request: Any) -> Any:
         """Return the response to the oldest request, which is this one."""
         response = self.receive()
+        kind = request.header.get_response_class()
         try:
-            return request.header.get_response_class().decode(response, header=True)
+            head = BytesIO(response[:_HEAD_BYTES_MAX])
+            kind.parse_header(head)
+            return kind.decode(memoryview(response)[head.tell() :])
         except Exception as error:
             raise MalformedResponse from error
 
@@ -120,7 +127,7 @@ class BrokerConnection:
     def _pieces(self, size: int) -> list[bytes]:
         pieces = []
         while size > 0:
-            piece = self._read(max(size, _READ_BYTES))
+            piece = self._read(min(max(size, _READ_BYTES), _READ_BYTES_MAX))
             pieces.append(piece)
             size -= len(piece)
         return pieces

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -24,10 +25,12 @@ _MS: Final = 1000
 
 
 class Network(NamedTuple):
-    """How connections are made; a simulation has others."""
+    """How connections are made, and how time passes between attempts; a simulation has others."""
 
     connect: Callable[..., kafka_python.LoggedIn]
     find_brokers: Callable[..., tuple[dict[int, Address], kafka_python.LoggedIn]]
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
 
 
 NETWORK: Final = Network(kafka_python.connect, kafka_python.find_brokers)
@@ -66,7 +69,7 @@ class Cluster:
 
         Raises KafkaError or OSError, and what `check` raises.
         """
-        attempts = Attempts(self.request_seconds, check)
+        attempts = self.attempts(self.request_seconds, check)
         while topic not in self._leaders:
             try:
                 self.refresh([topic])
@@ -79,6 +82,10 @@ class Cluster:
                     attempts.wait(errors.UnknownTopicOrPartitionError(topic))
         return set(self._leaders[topic])
 
+    def attempts(self, seconds: float, check: Callable[[], None]) -> Attempts:
+        """Begin attempts at one thing; see `Attempts`."""
+        return Attempts(seconds, check, self._network.now, self._network.sleep)
+
     def leader_of(self, partition: PartitionId) -> int:
         """Return the broker that leads a partition; raises LeaderNotAvailableError."""
         topic, number = partition
@@ -89,7 +96,11 @@ class Cluster:
 
     def topics(self) -> dict[str, int]:
         """Return the number of partitions of every topic; raises as `refresh` does."""
-        return {topic.name: len(topic.partitions) for topic in self._ask_about(None)}
+        return {
+            topic.name: len(topic.partitions)
+            for topic in self._ask_about(None)
+            if not topic.error_code and not topic.is_internal
+        }
 
     def refresh(self, topics: Collection[str]) -> None:
         """Ask who leads the partitions of some topics; raises KafkaError or OSError."""

@@ -3,7 +3,6 @@
 https://kafka.apache.org/protocol.html#protocol_error_codes
 """
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum, auto
 from typing import Final
@@ -140,16 +139,24 @@ _PAUSE_SECONDS_MAX: Final = 0.1
 class Attempts:
     """Attempts at one thing, until it is too late for another one."""
 
-    def __init__(self, seconds: float, check: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        check: Callable[[], None],
+        now: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:
         """Begin `seconds` before it is too late; `check` may raise why every wait is in vain."""
-        self._until = time.monotonic() + seconds
+        self._until = now() + seconds
         self._check = check
+        self._now = now
+        self._sleep = sleep
         self._pause_seconds = 0.0
 
     def wait(self, error: Exception) -> None:
         """Wait before the next attempt; raises the `error` of the last one if it is too late."""
         self._check()
-        if time.monotonic() > self._until:
+        if self._now() > self._until:
             raise error
         self._pause_seconds = min(self._pause_seconds + _PAUSE_SECONDS, _PAUSE_SECONDS_MAX)
-        time.sleep(self._pause_seconds)
+        self._sleep(self._pause_seconds)

@@ -14,7 +14,7 @@ from kafka.errors import KafkaError
 
 from connector.foundation.record_batch import RecordBatch
 from connector.kafka import connection_errors
-from connector.kafka.cluster import Cluster
+from connector.kafka.cluster import NETWORK, Cluster, Network
 from connector.kafka.encoded_batch import CODECS, EncodedBatch, InFlightBatches
 from connector.kafka.failures import TimedOut
 from connector.kafka.transaction_client import TransactionClient
@@ -35,10 +35,13 @@ class TransactionalProducer:
         transactional_id: str,
         timeout_seconds: float,
         compression: str,
+        network: Network = NETWORK,
+        writer: type[TransactionWriter] = TransactionWriter,
     ) -> None:
         """Connect and take over `transactional_id`, by the settings of a client.
 
         Kafka aborts a transaction that takes longer than the timeout. Raises KafkaError or OSError.
+        A simulation has a `network` of its own, and a `writer` without a thread.
         """
         self._timeout_seconds = timeout_seconds
         self._codec = CODECS[compression]
@@ -47,9 +50,10 @@ class TransactionalProducer:
         # What the thread has: the open transaction, and the one that is being committed.
         self._open: TransactionInFlight | None = None
         self._ending: TransactionInFlight | None = None
+        self._new_writer = writer
         self._writer: TransactionWriter | None = None
         self._in_flight = InFlightBatches()
-        self._cluster = Cluster(settings)
+        self._cluster = Cluster(settings, network)
         try:
             self._client = TransactionClient(
                 self._cluster,
@@ -162,7 +166,7 @@ class TransactionalProducer:
         if not batches:
             return
         if self._writer is None:
-            self._writer = TransactionWriter(self._client, self._in_flight)
+            self._writer = self._new_writer(self._client, self._in_flight)
         if self._open is None:
             self._open = TransactionInFlight()
         self._require_writer()
@@ -189,8 +193,8 @@ class TransactionalProducer:
             raise late
 
     def _require_writer(self) -> None:
-        if self._writer is not None and self._writer.failure is not None:
-            raise self._writer.failure
+        if self._writer is not None:
+            self._writer.check()
 
     def _close_writer(self) -> None:
         if self._writer is not None:

@@ -160,7 +160,7 @@ class TransactionClient:
         self.close()
         if self.failure is not None and action_of(self.failure) in (Action.FENCE, Action.STOP):
             raise self.failure
-        attempts = Attempts(seconds, lambda: None)
+        attempts = self._cluster.attempts(seconds, lambda: None)
         while True:
             try:
                 error = self._follow()
@@ -190,7 +190,7 @@ class TransactionClient:
 
     def _until_done(self, attempt: Callable[[], KafkaError | None], seconds: float) -> None:
         """Repeat a request to the coordinator until it is done."""
-        attempts = Attempts(seconds, self._check)
+        attempts = self._cluster.attempts(seconds, self._check)
         while True:
             try:
                 error: Exception | None = attempt()
@@ -269,7 +269,7 @@ class TransactionClient:
         """Write what is not acknowledged, a batch of each partition at a time; return all of it."""
         every = [records for written in self._unacknowledged for records in written.batches]
         left = list(every)
-        attempts = Attempts(self._timeout_seconds, self._check)
+        attempts = self._cluster.attempts(self._timeout_seconds, self._check)
         # Whatever responses may still come, they are of requests that do not count any more.
         self.close()
         while left:

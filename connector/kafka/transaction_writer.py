@@ -20,8 +20,8 @@ _REQUEST_BYTES: Final = 256 * 1024
 # A connection that is being opened delays the end of the thread.
 _END_SECONDS: Final = 5.0
 
-# A batch of a transaction, None for the transaction's end; None ends the thread.
-_QueueItem: TypeAlias = "tuple[TransactionInFlight, EncodedBatch | None] | None"
+# A batch of a transaction, None for the transaction's end.
+Order: TypeAlias = "tuple[TransactionInFlight, EncodedBatch | None]"
 
 
 class TransactionInFlight:
@@ -42,11 +42,15 @@ class TransactionWriter:
         """Write by `client`, which nobody else uses while a transaction is open here."""
         self._client = client
         self._in_flight = in_flight
-        self._orders: SimpleQueue[_QueueItem] = SimpleQueue()
+        # None ends the thread.
+        self._orders: SimpleQueue[Order | None] = SimpleQueue()
         # One that was taken too early.
-        self._next: _QueueItem | None = None
+        self._next: Order | None = None
         # Why the thread has ended.
-        self.failure: Exception | None = None
+        self._failure: Exception | None = None
+        self._start()
+
+    def _start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="kafka-writer", daemon=True)
         self._thread.start()
 
@@ -58,10 +62,15 @@ class TransactionWriter:
     def end(self, transaction: TransactionInFlight, *, commit: bool) -> None:
         """Have a transaction ended after its batches; those not yet written are not for an abort.
 
-        It has ended then, or `failure` is set.
+        It has ended then, or `check` raises why not.
         """
         transaction.commits = commit
         self._orders.put((transaction, None))
+
+    def check(self) -> None:
+        """Raise why the thread has ended, if it has."""
+        if self._failure is not None:
+            raise self._failure
 
     def close(self) -> None:
         """End the thread, whatever it waits for."""
@@ -72,19 +81,26 @@ class TransactionWriter:
     def _run(self) -> None:
         try:
             while (order := self._taken()) is not None:
-                transaction, records = order
-                if records is None:
-                    self._end(transaction)
-                else:
-                    self._write(transaction, records)
-                # With nothing to write, somebody may wait for room.
-                while self._client.unacknowledged and self._next is None and self._orders.empty():
-                    self._acknowledge()
+                self._serve(order)
         except Exception as error:  # noqa: BLE001  # the caller raises it
-            self.failure = error
+            self._failure = error
         self._in_flight.notify()
 
-    def _taken(self) -> _QueueItem:
+    def _serve(self, order: Order) -> None:
+        transaction, records = order
+        if records is None:
+            self._end(transaction)
+        else:
+            self._write(transaction, records)
+        # With nothing to write, somebody may wait for room.
+        while self._client.unacknowledged and not self._has_orders:
+            self._acknowledge()
+
+    @property
+    def _has_orders(self) -> bool:
+        return self._next is not None or not self._orders.empty()
+
+    def _taken(self) -> Order | None:
         order, self._next = self._next, None
         return order or self._orders.get()
 
@@ -109,7 +125,10 @@ class TransactionWriter:
         size = records.size_in_bytes()
         while size < _REQUEST_BYTES and not self._orders.empty():
             self._next = self._orders.get()
-            following = None if self._next is None else self._next[1]
+            if self._next is None:
+                self._orders.put(None)
+                break
+            following = self._next[1]
             if following is None or following.partition_id in batches:
                 break
             self._next = None

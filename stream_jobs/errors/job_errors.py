@@ -22,7 +22,7 @@ KAFKA_FAILED = code.failure(
     cause="The Kafka client failed. The words are its own.",
     example={
         "servers": ["127.0.0.1:9092"],
-        "said": "KafkaTimeoutError: Unable to bootstrap from 127.0.0.1:9092",
+        "said": "cannot connect: Connection refused",
     },
 )
 NO_MIRROR = code.notice(

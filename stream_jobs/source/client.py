@@ -1,9 +1,8 @@
 """A connection to Kafka: topics, offsets and raw record batches, with `read_committed`.
 
-It sends its own requests over the connections of kafka-python, which handle TLS and logins. The
-consumer of kafka-python decodes each record into an object, and that costs more than all the
-other work. There is no thread: each call drives the connections until it has its answers. Threads
-may share a client, but only one of them sends requests at a time.
+It sends its own requests, over connections of `connector.kafka`. The consumer of kafka-python
+decodes each record into an object, and that costs more than all the other work. There is no
+thread. Threads may share a client, but only one of them sends requests at a time.
 
 `read_ranges` fetches the records of many offset ranges, and yields each range when it is
 complete.
@@ -13,20 +12,19 @@ https://kafka.apache.org/protocol.html
 
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from typing import Final, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeVar
 
 from kafka import errors
-from kafka.net.compat import KafkaNetClient
-from kafka.structs import TopicPartition
 
 from connector.foundation.record_reader import RecordColumns
+from connector.kafka.broker_connection import BrokerConnection
+from connector.kafka.cluster import Cluster
 from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.source import requests
 from stream_jobs.source.record_batches import FetchResponse, read_committed_records
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
-_ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 _RETRY_SECONDS: Final = 0.1
 # These answers never change by themselves.
 _DEFINITE: Final = (
@@ -47,54 +45,28 @@ class KafkaClient:
         """Connect. Raises MirrorError if no broker answers in time."""
         self._facts = facts
         self._turn = threading.Lock()
-        timeout_ms = round(facts.timeout_seconds * 1000)
-        self._client = KafkaNetClient(
-            bootstrap_servers=list(facts.bootstrap_servers),
-            client_id="binlog-connector-mirror",
-            request_timeout_ms=timeout_ms,
-            reconnect_backoff_max_ms=1000,
-            receive_message_max_bytes=_ANSWER_BYTES_MAX,
-            **dict(facts.security),
-        )
-        self._manager = self._client._manager  # noqa: SLF001  # the client has no other way in
-        # The option of the client does not reach it. A topic that was deleted must not come again.
-        self._manager.cluster.config["allow_auto_create_topics"] = False
-        # Those whose leaders the client knows; it asks for all topics only where all are wanted.
+        self._connections: dict[int, BrokerConnection] = {}
+        # Those whose leaders were asked for since the last error.
         self._topics: set[str] = set()
-        try:
-            self._manager.bootstrap(timeout_ms)
-        except errors.KafkaError as error:
-            self.close()
-            raise self._failed(error) from error
+        settings = {
+            "bootstrap_servers": list(facts.bootstrap_servers),
+            "client_id": "binlog-connector-mirror",
+            "request_timeout_ms": round(facts.timeout_seconds * 1000),
+            **dict(facts.security),
+        }
+        self._cluster = self._until_answered(lambda: Cluster(settings))
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self._cluster.close()
+        self._disconnect()
 
     def partition_counts(self) -> dict[str, int]:
         """Return the number of partitions of every topic.
 
         Raises MirrorError if the brokers do not answer in time.
         """
-
-        async def ask() -> dict[str, int]:
-            cluster = self._manager.cluster
-            cluster.need_all_topic_metadata = True
-            try:
-                await cluster.refresh_metadata()
-            finally:
-                cluster.need_all_topic_metadata = False
-            # A cluster that is started knows no broker at first; the library takes no note of such
-            # an answer, and would know no topic.
-            if not cluster.brokers():
-                raise errors.MetadataEmptyBrokerList
-            # Topics that were deleted would be asked for again and again.
-            self._ask_for(self._topics & cluster.topics())
-            return {
-                topic: len(cluster.partitions_for_topic(topic) or ()) for topic in cluster.topics()
-            }
-
-        return self._until_answered(ask)
+        return self._until_answered(self._cluster.topics)
 
     def first_offsets(
         self, partitions: Iterable[requests.Partition]
@@ -128,21 +100,16 @@ class KafkaClient:
         """
         gone: list[requests.Partition] = []
 
-        async def ask() -> list[FetchResponse]:
-            # All brokers work at the same time.
-            sent = [
-                self._manager.send(
-                    requests.fetch_request(
-                        partitions, wanted, bytes_max=min(bytes_max, requests.FETCH_BYTES)
-                    ),
-                    node_id=node,
-                )
-                for node, partitions in (await self._by_leader(wanted)).items()
-            ]
+        def ask() -> list[FetchResponse]:
+            bytes_wanted = min(bytes_max, requests.FETCH_BYTES)
+            answers = self._ask_leaders(
+                wanted,
+                lambda own: requests.fetch_request(own, wanted, bytes_max=bytes_wanted),
+            )
             return [
                 response
-                for future in sent
-                for response in requests.read_fetch_response(await future, gone)
+                for answer in answers
+                for response in requests.read_fetch_response(answer, gone)
             ]
 
         responses = self._until_answered(ask)
@@ -160,11 +127,12 @@ class KafkaClient:
     def fetch_open(self, place: requests.Partition, offset: int) -> list[FetchResponse]:
         """Return the first batch from `offset` on, also if its transaction has not ended."""
 
-        async def ask() -> list[FetchResponse]:
-            wanted = {place: offset}
-            ((node, partitions),) = (await self._by_leader(wanted)).items()
-            request = requests.fetch_request(partitions, wanted, 0, 1, committed=False)
-            return requests.read_fetch_response(await self._manager.send(request, node_id=node), [])
+        def ask() -> list[FetchResponse]:
+            (answer,) = self._ask_leaders(
+                [place],
+                lambda own: requests.fetch_request(own, {place: offset}, 0, 1, committed=False),
+            )
+            return requests.read_fetch_response(answer, [])
 
         return self._until_answered(ask)
 
@@ -173,14 +141,12 @@ class KafkaClient:
 
         Return whether there may be one.
         """
+        wait_ms = round(seconds * 1000)
 
-        async def ask() -> bool:
-            wait_ms = round(seconds * 1000)
-            sent = [
-                self._manager.send(requests.fetch_request(own, positions, wait_ms, 1), node_id=node)
-                for node, own in (await self._by_leader(positions)).items()
-            ]
-            answers = [await future for future in sent]
+        def ask() -> bool:
+            answers = self._ask_leaders(
+                positions, lambda own: requests.fetch_request(own, positions, wait_ms, 1)
+            )
             return any(requests.has_content(answer) for answer in answers)
 
         return self._until_answered(ask)
@@ -190,11 +156,12 @@ class KafkaClient:
     ) -> dict[requests.Partition, int]:
         left = set(partitions)
 
-        async def ask() -> dict[requests.Partition, int]:
+        def ask() -> dict[requests.Partition, int]:
+            answers = self._ask_leaders(
+                left, lambda own: requests.offsets_request(own, which, committed=committed)
+            )
             offsets: dict[requests.Partition, int] = {}
-            for node, asked in (await self._by_leader(left)).items():
-                request = requests.offsets_request(asked, which, committed=committed)
-                answer: requests.KafkaResponse = await self._manager.send(request, node_id=node)
+            for answer in answers:
                 for topic in answer.topics:
                     for part in topic.partitions:
                         requests.raise_for_code(part.error_code)
@@ -203,51 +170,54 @@ class KafkaClient:
 
         return self._until_answered(ask) if left else {}
 
-    async def _by_leader(
-        self, partitions: Collection[requests.Partition]
-    ) -> dict[int, list[requests.Partition]]:
-        """Group partitions by the broker that leads them, in their order."""
-        topics = {topic for topic, _ in partitions}
-        if not topics <= self._topics:
-            self._ask_for(self._topics | topics)
-            await self._manager.cluster.refresh_metadata()
+    def _ask_leaders(
+        self,
+        partitions: Collection[requests.Partition],
+        request_for: Callable[[list[requests.Partition]], Any],
+    ) -> list[requests.KafkaResponse]:
+        """Return the answers of the brokers that lead partitions; all work at the same time."""
+        if unknown := {topic for topic, _ in partitions} - self._topics:
+            self._cluster.refresh(unknown)
+            self._topics |= unknown
         groups: dict[int, list[requests.Partition]] = {}
         for partition in partitions:
-            leader = self._manager.cluster.leader_for_partition(TopicPartition(*partition))
-            if leader is None or leader < 0:
-                raise errors.LeaderNotAvailableError
-            groups.setdefault(leader, []).append(partition)
-        return groups
+            groups.setdefault(self._cluster.leader_of(partition), []).append(partition)
+        sent = []
+        for node, own in groups.items():
+            if node not in self._connections:
+                self._connections[node] = self._cluster.connect(node)
+            request = request_for(own)
+            self._connections[node].send_described(request)
+            sent.append((self._connections[node], request))
+        return [connection.receive_described(request) for connection, request in sent]
 
-    def _ask_for(self, topics: set[str]) -> None:
-        """Name the topics for the next request; the library's own way asks at once, by itself."""
-        self._topics = topics
-        self._manager.cluster._topics = set(topics)  # noqa: SLF001
-
-    def _until_answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:
+    def _until_answered(self, ask: Callable[[], _T]) -> _T:
         """Run `ask` until it has an answer; leaders may move meanwhile."""
         deadline = time.monotonic() + self._facts.timeout_seconds
         while True:
             try:
                 with self._turn:
-                    answer: _T = self._manager.run(ask)
-            except errors.KafkaError as error:
+                    return self._tried(ask)
+            except (OSError, errors.KafkaError) as error:
                 if isinstance(error, _DEFINITE) or time.monotonic() >= deadline:
                     raise self._failed(error) from error
                 time.sleep(_RETRY_SECONDS)
-                self._refresh()
-            else:
-                return answer
 
-    def _refresh(self) -> None:
+    def _tried(self, ask: Callable[[], _T]) -> _T:
         try:
-            with self._turn:
-                self._manager.run(self._manager.cluster.refresh_metadata)
-        except errors.KafkaError:
-            # The caller tries again until its deadline, and reports its own error.
-            return
+            return ask()
+        except (OSError, errors.KafkaError):
+            # Answers may still come that nobody waits for.
+            self._disconnect()
+            self._topics.clear()
+            raise
 
-    def _failed(self, error: errors.KafkaError) -> MirrorError:
+    def _disconnect(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def _failed(self, error: Exception) -> MirrorError:
         return MirrorError(
             job_errors.KAFKA_FAILED,
             servers=list(self._facts.bootstrap_servers),

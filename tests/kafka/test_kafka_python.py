@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import socket
 import ssl
 from contextlib import closing
+from pathlib import Path
 
 from kafka import KafkaAdminClient
 from kafka.net.compat import KafkaNetClient
@@ -14,6 +16,21 @@ from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 from connector.kafka import kafka_python
+
+PROJECT = Path(__file__).parents[2]
+PRODUCT = "connector", "stream_jobs", "verification", "local_stack"
+
+
+def test_no_other_module_uses_names_that_are_not_public() -> None:
+    users = [
+        path.relative_to(PROJECT).as_posix()
+        for package in PRODUCT
+        for path in (PROJECT / package).rglob("*.py")
+        if re.search(r"(?m)^ *(from|import) kafka\b", text := path.read_text("utf-8"))
+        # The linter finds all others.
+        and "SLF001" in text
+    ]
+    assert users == ["connector/kafka/kafka_python.py"]
 
 
 def test_a_connection_gives_its_socket_away() -> None:
