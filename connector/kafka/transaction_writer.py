@@ -5,6 +5,8 @@ writes before earlier batches are acknowledged. The next transaction may be deli
 being ended.
 """
 
+from __future__ import annotations
+
 import threading
 from queue import SimpleQueue
 from typing import Final, TypeAlias
