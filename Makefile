@@ -99,14 +99,16 @@ demo: $(if $(wildcard $(NATIVE)),setup,$(PRODUCT))
 # Many tests wait for a server, a broker or a timeout: two workers a core keep the cores busy. Each
 # starts the servers that its tests ask for. WORKERS=0 runs without workers.
 WORKERS ?= 4
-PYTEST := $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --durations=10
+PYTEST = $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --durations=10
 test: develop
 	$(PYTEST) $(ARGS)
 
-# What differs by compilation, with the sources: the tests of compiled modules, without servers.
+# What differs by compilation, with the sources: the tests of compiled modules, without servers. Nothing
+# waits in them, so one worker a core keeps the cores busy.
 test-interpreted: export CONNECTOR_COMPILED := off
+test-interpreted: WORKERS := 2
 test-interpreted: $(INSTALLED)
-	$(PYTEST) --differs-by-compilation $(ARGS)
+	$(PYTEST) --differs-by-compilation --ignore tests/integration $(ARGS)
 
 # Slow, before a release: the whole suite with every story at full length, compiled and then with the
 # sources, whose lines are counted.

@@ -1,7 +1,8 @@
 """Which tests differ by compilation, and which of them run on one worker.
 
 A test differs by compilation if its file, or a helper in `tests` that it imports, imports a module
-that is compiled, and if it runs without servers. All others run once, compiled.
+that is compiled, and if it runs without servers. All others run once, compiled, and so do the long
+stories of the simulation: the modules that play in them have tests of their own.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).parents[1]
 # The slowest first: the small ones at the end keep all workers busy to it.
 SLOWEST_FIRST = ("spark", "kafka", "server")
+STORIES = PROJECT / "tests" / "simulation"
 # Where the servers are that all tests share. Most tests need these three, so each worker has them.
 SERVERS = "tests/integration"
 ON_EVERY_WORKER = frozenset({"mysql_server", "mariadb_server", "kafka_broker"})
@@ -40,7 +42,9 @@ COMPILED = frozenset(
 
 def differs_by_compilation(item: pytest.Item) -> bool:
     """Return whether the test has to pass interpreted as well as compiled."""
-    return not needs_servers(item) and _imports_compiled(item.path)
+    if needs_servers(item) or STORIES in item.path.parents:
+        return False
+    return _imports_compiled(item.path)
 
 
 def needs_servers(item: pytest.Item) -> bool:

@@ -7,6 +7,7 @@ logs or counts files starts a server of its own.
 
 from __future__ import annotations
 
+import os
 import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from tests.binlog.source_log import SourceLog
 from tests.integration.database_stream import Stream, new_stream
 from tests.integration.ended_topics import end_topics
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
+from tests.integration.shared_broker import SharedBroker
 from tests.integration.source_server import Source, source_of
 
 if TYPE_CHECKING:
@@ -65,8 +67,10 @@ mariadb_10_11 = _server_of(partial(MariadbServer, version="10.11"))
 
 @pytest.fixture(scope="session")
 def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """A running Kafka broker; a test that stops it starts it again."""
-    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as broker:
+    """A running Kafka broker, which no test may stop: all workers share it."""
+    own = tmp_path_factory.getbasetemp()
+    common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with SharedBroker(common / "kafka") as broker:
         yield broker
 
 

@@ -22,6 +22,7 @@ from tests import forked_command
 from tests.foundation.errors.patterns import fits
 from tests.integration.database_stream import Stream, new_stream
 from tests.integration.harness import ConnectorProcess, failure_of, run_to_end
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -165,6 +166,7 @@ def test_where_no_server_will_do_each_says_why(
     assert "if the stream goes on without them, changes are lost" in second
 
 
+@full_only
 def test_a_server_that_refuses_to_go_on_with_its_log_is_passed_over(
     pair: ReplicationPair, kafka_broker: KafkaBroker, tmp_path: Path
 ) -> None:

@@ -6,18 +6,17 @@ import os
 import select
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from local_stack import MariadbServer, MysqlServer, connect
+from local_stack import KafkaBroker, MariadbServer, MysqlServer, connect
 from tests.length import full_only
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from local_stack import KafkaBroker
 
 
 @pytest.mark.server
@@ -56,18 +55,15 @@ def test_a_killed_server_comes_back_with_its_rows_on_the_same_port(
 
 @pytest.mark.kafka
 @full_only
-def test_a_killed_broker_comes_back_with_its_topics_on_the_same_port(
-    kafka_broker: KafkaBroker,
-) -> None:
-    before = kafka_broker.endpoint
-    admin = KafkaAdminClient(bootstrap_servers=before.bootstrap)
-    admin.create_topics({"kept": {"num_partitions": 1, "replication_factor": 1}})
-    admin.close()
-    kafka_broker.kill()
-    assert kafka_broker.start() == before
-    admin = KafkaAdminClient(bootstrap_servers=before.bootstrap)
-    assert "kept" in admin.list_topics()
-    admin.close()
+def test_a_killed_broker_comes_back_with_its_topics_on_the_same_port(tmp_path: Path) -> None:
+    with KafkaBroker(tmp_path / "kafka") as broker:
+        before = broker.endpoint
+        with closing(KafkaAdminClient(bootstrap_servers=before.bootstrap)) as admin:
+            admin.create_topics({"kept": {"num_partitions": 1, "replication_factor": 1}})
+        broker.kill()
+        assert broker.start() == before
+        with closing(KafkaAdminClient(bootstrap_servers=before.bootstrap)) as admin:
+            assert "kept" in admin.list_topics()
 
 
 @pytest.mark.server

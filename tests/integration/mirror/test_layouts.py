@@ -13,6 +13,7 @@ from deltalake import DeltaTable as OtherTable
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 from tests.integration.mirror.readers import delta_rs_rows, kernel_rows, spark_rows
+from tests.length import full_only
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
@@ -250,7 +251,10 @@ def test_the_source_is_shown_in_properties_and_in_the_history(kafka: Kafka, job:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("layout", [{"partition_by": ["country"]}, {"cluster_by": ["Day", "id"]}])
+@pytest.mark.parametrize(
+    "layout",
+    [{"partition_by": ["country"]}, pytest.param({"cluster_by": ["Day", "id"]}, marks=full_only)],
+)
 def test_readers_agree_on_layouts(
     spark: SparkSession, kafka: Kafka, job: Job, layout: dict[str, Any]
 ) -> None:

@@ -145,6 +145,7 @@ def _added_again(metadata: Metadata) -> Metadata:
     return metadata.with_columns([*metadata.columns, *column])
 
 
+@full_only
 def test_readers_agree_after_types_were_widened(sample: Sample, agree: Agree) -> None:
     table = sample.table
     first, second = sample.append(range(5)), sample.append(range(5, 9))

@@ -211,6 +211,7 @@ class Auditor(threading.Thread):
 
 
 @pytest.mark.parametrize("is_by_table", [False, True][: length(short=1, full=2)])
+@full_only
 def test_no_reader_of_the_target_sees_a_transfer_half_done_unless_tables_are_written_alone(
     stream: Stream, own_job: Job, monkeypatch: pytest.MonkeyPatch, is_by_table: bool
 ) -> None:

@@ -22,6 +22,7 @@ from tests.integration.database_stream import new_stream
 from tests.integration.harness import wait_until
 from tests.integration.operation.test_metrics import figures, free_port
 from tests.integration.packet_proxy import TYPE_OFFSET, PacketProxy
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,6 +84,7 @@ def test_each_path_and_method_has_its_answer(stream: Stream) -> None:
         assert connector.terminate() == 0
 
 
+@full_only
 def test_a_broker_that_is_gone_is_told_while_the_stream_is_idle(
     mysql_server: Server, tmp_path: Path
 ) -> None:
@@ -120,6 +122,7 @@ def test_a_broker_that_is_gone_is_told_while_the_stream_is_idle(
         stream.execute(f"DROP DATABASE {stream.database}")
 
 
+@full_only
 def test_a_source_that_is_gone_is_told_while_the_stream_is_idle(
     private_mysql_stream: tuple[Stream, MysqlServer],
 ) -> None:

@@ -72,6 +72,7 @@ def test_the_lag_is_none_on_an_idle_source_and_what_was_delivered_is_counted(
     assert figures(port) == {}
 
 
+@full_only
 def test_the_lag_is_not_told_while_the_source_cannot_be_asked(
     private_mysql_stream: tuple[Stream, Server],
 ) -> None:

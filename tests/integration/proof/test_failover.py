@@ -14,6 +14,7 @@ from tests.integration.database_stream import Stream, new_stream
 from tests.integration.harness import wait_until_settled
 from tests.integration.proof.delivered import proven, verify
 from tests.integration.proof.kept_topics import rewrite
+from tests.length import full_only
 from verification import verify_errors
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ def test_both_parts_of_a_stream_are_proven_and_what_cannot_be_proven_is_said(
         assert dict(outcome.differences) == {"missing": 1}
 
 
+@full_only
 def test_an_epoch_of_which_no_progress_is_left_is_said_to_be_unproven(
     pair: ReplicationPair, kafka_broker: KafkaBroker, tmp_path: Path
 ) -> None:

@@ -32,7 +32,7 @@ from tests.integration.snapshots.snapshot_load import (
     never_outdated,
     rows_of,
 )
-from tests.length import length
+from tests.length import full_only, length
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -364,6 +364,7 @@ def test_tables_that_are_added_to_the_configuration_are_copied(stream: Stream) -
     assert copied == {"orders": 600, "items": 600}
 
 
+@full_only
 def test_tables_are_copied_where_there_are_no_gtids(mysql_without_gtid_stream: Stream) -> None:
     stream = mysql_without_gtid_stream
     fill(stream.source, stream.database, "orders", ROWS)

@@ -21,7 +21,7 @@ from tests.integration.verification.test_types import (
     see_every_equal,
 )
 from tests.integration.verification.test_verify import write
-from tests.length import FULL
+from tests.length import FULL, full_only
 from verification import verify_errors
 
 if TYPE_CHECKING:
@@ -123,9 +123,9 @@ def break_rows(pair: ReplicaPair) -> dict[int, str]:
     return kinds | dict.fromkeys((2002, 2003, 2004), "different")
 
 
-@pytest.mark.parametrize("rounds", [5 if FULL else 1])
+@full_only
 def test_under_load_no_difference_is_invented_none_is_overlooked_and_all_are_repaired(
-    source: Stream, mysql_server: Server, rounds: int
+    source: Stream, mysql_server: Server
 ) -> None:
     stream = source
     values = ",".join(f"({n}, 0, 'x')" for n in range(3000))
@@ -141,7 +141,7 @@ def test_under_load_no_difference_is_invented_none_is_overlooked_and_all_are_rep
         thread = loading(stream, ended)
         try:
             with pair.applying():
-                for _ in range(rounds):
+                for _ in range(5):
                     equal = pair.verify("--patience", "120")
                     assert equal.returncode == 0, equal.stdout + equal.stderr
                 kinds = break_rows(pair)

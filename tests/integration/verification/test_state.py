@@ -12,7 +12,7 @@ from tests import forked_command
 from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until, wait_until_settled
 from tests.integration.verification.pair import pair_of
-from tests.length import FULL
+from tests.length import FULL, full_only
 from verification import verify_errors
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def fill(stream: Stream) -> None:
     )
 
 
+@full_only
 def test_a_pass_that_was_interrupted_goes_on_where_it_was(stream: Stream) -> None:
     fill(stream)
     path = stream.directory / "pass.state"
