@@ -36,7 +36,9 @@ class TransactionalProducer:
         timeout_seconds: float,
         compression: str,
         network: Network = NETWORK,
-        writer: type[TransactionWriter] = TransactionWriter,
+        writer: Callable[
+            [TransactionClient, InFlightBatches], TransactionWriter
+        ] = TransactionWriter,
     ) -> None:
         """Connect and take over `transactional_id`, by the settings of a client.
 

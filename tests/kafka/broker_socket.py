@@ -35,25 +35,36 @@ class BrokerSocket:
     """A socket whose other end serves each request as a whole, and at once."""
 
     def __init__(self, serve: Callable[[Any], Any]) -> None:
-        """Have `serve` make a response of each request; without one, the connection ends."""
+        """Have `serve` make a response of each request.
+
+        After ConnectionResetError, the connection ends; after TimeoutError, nothing comes.
+        """
         self._serve = serve
         self._answers = b""
-        self._is_cut = False
+        self._is_cut = self._is_silent = False
 
     def sendall(self, data: bytes) -> None:
         if self._is_cut:
             raise ConnectionResetError
         kind, version = (int.from_bytes(data[at : at + 2]) for at in (4, 6))
         request = _REQUESTS[kind].decode(data[_LENGTH_BYTES:], version=version, header=True)
-        response = self._serve(request)
-        if response is None:
+        try:
+            response = self._serve(request)
+        except ConnectionResetError:
             self._is_cut = True
+            return
+        except TimeoutError:
+            self._is_silent = True
+            return
+        if self._is_silent:
             return
         response.API_VERSION = version
         response.with_header(correlation_id=request.header.correlation_id)
         self._answers += response.encode(header=True, framed=True)
 
     def recv(self, size: int) -> bytes:
+        if not self._answers and self._is_silent:
+            raise BlockingIOError
         received, self._answers = self._answers[:size], self._answers[size:]
         return received
 

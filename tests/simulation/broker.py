@@ -22,6 +22,7 @@ from kafka.errors import (
     InvalidProducerEpochError,
     InvalidTxnStateError,
     OutOfOrderSequenceNumberError,
+    ProducerFencedError,
     UnknownTopicOrPartitionError,
 )
 
@@ -114,9 +115,22 @@ class Broker:
             raise UnknownTopicOrPartitionError(partition_id[0])
         return partitions[partition_id[1]]
 
-    def take_over(self, transactional_id: str, timeout_seconds: float) -> tuple[int, int]:
-        """Fence older producers of the id; return the producer's id and epoch."""
+    def take_over(
+        self,
+        transactional_id: str,
+        timeout_seconds: float,
+        following: tuple[int, int] | None = None,
+    ) -> tuple[int, int]:
+        """Fence older producers of the id; return the producer's id and epoch.
+
+        Raises ProducerFencedError if the newest one is not the one that it is `following`.
+        """
         identity = self._identities.get(transactional_id)
+        if following is not None and (
+            identity is None or following != (identity.producer_id, identity.epoch)
+        ):
+            self.fenced += 1
+            raise ProducerFencedError
         if identity is None:
             identity = Identity(1000 + len(self._identities), -1, timeout_seconds)
             self._identities[transactional_id] = identity
@@ -204,6 +218,11 @@ class Broker:
         if transactions:
             transaction = transactions[number % len(transactions)]
             self._mark(transaction, number % len(transaction.unmarked))
+
+    def is_marking(self, producer_id: int) -> bool:
+        """Return whether a partition has not learned of the end of a producer's transaction."""
+        transaction = self._by_producer[producer_id].transaction
+        return transaction is not None and bool(transaction.unmarked)
 
     @property
     def open_transactions(self) -> int:

@@ -20,9 +20,9 @@ class Call(StrEnum):
     TAKE_OVER = "take over"  # the transactional id
     ADMIN = "admin"  # a request of an admin client
     READ = "read"  # a request of a consumer
-    METADATA = "metadata"
-    DELIVER = "deliver"
-    WAKE = "wake"  # the client, which may have to go on with a commit that failed elsewhere
+    METADATA = "metadata"  # who leads, who coordinates
+    ADD = "add"  # partitions to a transaction
+    PRODUCE = "produce"
     COMMIT = "commit"
     ABORT = "abort"
     CHOOSE = "choose"  # a connection that asks the source
@@ -44,6 +44,7 @@ class Fault(StrEnum):
     DENIED = "denied"  # the login is refused, as while a password is changed
     OUTAGE = "outage"  # and that only after longer than any timeout
     LOST = "lost"  # the call has its effect, but the answer is lost
+    MOVED = "moved"  # another broker leads or coordinates now
     LATE = "late"  # the request reaches Kafka later, when nobody waits for an answer
     CUT = "cut"  # the connection breaks, within an event
     CLOSED = "closed"  # the server closes the connection
@@ -61,11 +62,11 @@ APPLICABLE: dict[Call, tuple[Fault, ...]] = {
     Call.TAKE_OVER: (*_ANYWHERE, *_REQUEST, Fault.DENIED),
     Call.ADMIN: (*_ANYWHERE, *_REQUEST),
     Call.READ: (*_ANYWHERE, Fault.REFUSED),
-    Call.METADATA: (*_ANYWHERE, Fault.REFUSED),
-    Call.DELIVER: (*_ANYWHERE, Fault.REFUSED, Fault.OUTAGE),
-    Call.WAKE: (*_ANYWHERE, Fault.REFUSED, Fault.OUTAGE),
-    Call.COMMIT: (*_ANYWHERE, *_REQUEST, Fault.OUTAGE, Fault.LATE),
-    Call.ABORT: (*_ANYWHERE, *_REQUEST, Fault.LATE),
+    Call.METADATA: (*_ANYWHERE, Fault.REFUSED, Fault.OUTAGE, Fault.MOVED),
+    Call.ADD: (*_ANYWHERE, *_REQUEST, Fault.OUTAGE, Fault.MOVED, Fault.LATE),
+    Call.PRODUCE: (*_ANYWHERE, *_REQUEST, Fault.OUTAGE, Fault.MOVED, Fault.LATE),
+    Call.COMMIT: (*_ANYWHERE, *_REQUEST, Fault.OUTAGE, Fault.MOVED, Fault.LATE),
+    Call.ABORT: (*_ANYWHERE, *_REQUEST, Fault.MOVED, Fault.LATE),
     Call.CHOOSE: (*_ANYWHERE, Fault.REFUSED, Fault.DENIED),
     Call.OPEN: (*_ANYWHERE, Fault.REFUSED, Fault.DENIED),
     Call.RECEIVE: (

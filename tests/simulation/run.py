@@ -32,7 +32,8 @@ from connector.stream.source.server_selection import CheckedSource
 from connector.stream.source.setup_errors import NONE
 from tests.simulation.connection import ScriptedSocket
 from tests.simulation.faults import Call, Fault, Undisturbed
-from tests.simulation.kafka_clients import Network, clients_of
+from tests.simulation.kafka_clients import clients_of
+from tests.simulation.kafka_requests import LateMessages
 from tests.simulation.story import DATABASE, TABLES
 from tests.simulation.world import Endless, Process, World
 
@@ -259,7 +260,7 @@ class _Simulation:
     ) -> None:
         self.world = World(plan, seed, servers, self._run)
         self.servers = servers
-        self._network = Network(self.world)
+        self._late = LateMessages(self.world)
         self._cut_at = cut_at
         self._by_event = by_event
         self._beside = beside
@@ -290,7 +291,7 @@ class _Simulation:
                 settings.name,
                 instance.id,
                 settings.delivery.in_flight_bytes_max,
-                clients_of(process, self._network),
+                clients_of(process, self._late),
             )
 
         def choose_source(

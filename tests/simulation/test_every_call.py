@@ -73,11 +73,25 @@ def test_the_failure_of_a_commit_may_come_out_of_the_call_that_gives_kafka_the_n
     chosen = scenario(Story((Transaction(rows[:10]), Transaction(rows[10:], rows_per_event=9))))
     calm = Undisturbed()
     expected = simulate(chosen.servers, calm, by_event=True, settings=HASTY).broker
-    wakes = calm.calls.count(Call.WAKE)
-    assert wakes
-    for number in range(1, wakes + 1):
-        for fault in APPLICABLE[Call.WAKE]:
-            plan = AtCalls(Call.WAKE, fault, number)
+    commits = calm.calls.count(Call.COMMIT)
+    assert commits
+    for number in range(1, commits + 1):
+        for fault in APPLICABLE[Call.COMMIT]:
+            plan = AtCalls(Call.COMMIT, fault, number)
             world = simulate(chosen.servers, plan, by_event=True, settings=HASTY)
             check_story(chosen, world.broker)
+            check_alike(world.broker, expected)
+
+
+def test_a_late_commit_does_not_commit_the_start_of_the_next_transaction() -> None:
+    # The second one takes many requests, and has to be read again as a whole.
+    rows = tuple(Change("orders", "c", row, "x" * 250) for row in range(150))
+    chosen = scenario(Story((Transaction(rows[:10]), Transaction(rows[10:], rows_per_event=9))))
+    expected = simulate(chosen.servers, Undisturbed(), settings=HASTY).broker
+    for seed in range(length(short=20, full=200)):
+        for number in (1, 2):
+            plan = AtCalls(Call.COMMIT, Fault.LATE, number)
+            world = simulate(chosen.servers, plan, seed=seed, settings=HASTY)
+            check_story(chosen, world.broker)
+            check_rising(world.broker)
             check_alike(world.broker, expected)

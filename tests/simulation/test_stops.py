@@ -21,7 +21,7 @@ RECEIVES = 60
 BREAKS = [
     (Call.RECEIVE, Fault.CLOSED),
     (Call.RECEIVE, Fault.ERROR),
-    (Call.DELIVER, Fault.REFUSED),
+    (Call.PRODUCE, Fault.LATE),
 ]
 
 

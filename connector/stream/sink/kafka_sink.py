@@ -28,10 +28,11 @@ from connector.foundation.errors.code import Scope
 from connector.foundation.errors.message import Message
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
+from connector.kafka.producer import TransactionalProducer
 from connector.stream.progress.progress_record import Progress
 from connector.stream.sink import attempts, connection, kafka_errors, recovery
 from connector.stream.sink.attempts import Interrupted
-from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients, Producer
+from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.topic_limits import TopicLimits
 from connector.stream.sink.topics import TopicCreator, topics_at_start
 
@@ -264,7 +265,7 @@ class KafkaSink(record_batch.BatchReceiver):
         """Close the connections; Kafka aborts what was not committed."""
         self._producer.close_now()
 
-    def _start_producer(self) -> Producer:
+    def _start_producer(self) -> TransactionalProducer:
         settings = self._settings
         try:
             return self.clients.open_producer(
