@@ -39,7 +39,7 @@ endef
 # What runs the product, with all storages, and the demo; not what only tests, checks and measures need.
 PRODUCT := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.product)
 
-.PHONY: setup ready develop developed demo test test-interpreted test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel library-wheel sdist clean
+.PHONY: setup ready develop developed demo test test-interpreted test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench instructions golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel library-wheel sdist clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -154,6 +154,10 @@ fuzz: $(INSTALLED)
 # ARGS="decode --quick" measures a part on small data; ARGS=--help tells the rest.
 bench: $(if $(filter off,$(COMPILED)),develop,$(PROFILED))
 	$(VENV)/bin/python -m benchmarks $(ARGS)
+
+# Fails if a job takes more instructions than were recorded; ARGS=--record records them.
+instructions: $(INSTALLED) $(TOOLS)
+	$(VENV)/bin/python -m benchmarks.instructions $(ARGS)
 
 # Starts every server of the local stack; ARGS="mysql-8.0 --theme xa", or ARGS=--expected.
 golden: develop

@@ -84,16 +84,17 @@ class Counted(Dropped):
 
 def envelope(path: Path, tables: str) -> Counter[str]:
     """Encode the records of the stream; one for each changed row, and one for each schema."""
-    return _stream(path, tables, Dropped())
+    return stream(path, tables, Dropped())
 
 
 def records(path: Path, tables: str) -> Counter[str]:
     """Encode the records of the stream and read them back."""
     receiver = Counted()
-    return _stream(path, tables, receiver) + receiver.found
+    return stream(path, tables, receiver) + receiver.found
 
 
-def _stream(path: Path, tables: str, receiver: Dropped) -> Counter[str]:
+def stream(path: Path, tables: str, receiver: Dropped) -> Counter[str]:
+    """Hand the record batches of a file to `receiver`; return how many records there are."""
     source = ByteSource(path)
     frames = EventFrames(source)
     target = BatchingTarget(receiver, BATCH_BYTES, OPEN_BYTES, RECORD_BYTES)
