@@ -14,7 +14,7 @@ import pyarrow as pa
 from connector.binlog.text_writer import quoted
 from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
 from connector.foundation.errors import SourceRefused, UnsupportedChange
-from connector.stream.envelope.cells.values import value_encoder
+from connector.reader.value_texts import value_encoder
 from connector.stream.snapshot.keyset import listed_keys
 from connector.stream.source.selected_table import KeyColumn
 from stream_jobs.errors import MirrorError

@@ -130,11 +130,16 @@ class PayloadReader:
         return value
 
     def read_length(self, prefix: i64) -> i64:
-        """Read an unsigned little-endian integer of up to seven bytes."""
+        """Read an unsigned little-endian integer of up to seven bytes.
+
+        Without any, the length is that of all that is left, as of a cell that ends with `data`.
+        """
         if prefix == 1:
             return self.read_uint8()
         if prefix == 2:  # noqa: PLR2004 - bytes
             return self.read_uint16()
+        if prefix == 0:
+            return self.end - self.offset
         return self._little_endian(self.take(prefix), prefix)
 
     def read_lenenc(self) -> int:

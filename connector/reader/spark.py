@@ -45,7 +45,7 @@ from connector.binlog.table_filter import TableFilter
 from connector.binlog.transactions.transaction import column_names
 from connector.foundation.errors import ConfigError
 from connector.reader import open_binlog, reader_errors
-from connector.stream.envelope.cells.values import value_encoder
+from connector.reader.value_texts import value_encoder
 from connector.stream.envelope.schemas.table_schema import schema_column
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/field__types_8h.html
 """
 
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import Enum, IntEnum, StrEnum
 from typing import Final, final
 
 from librt.strings import BytesWriter
@@ -88,6 +88,39 @@ def column_type_name(code: int) -> str:
         return f"column type {code}"
 
 
+class Family(StrEnum):
+    """What a value is, whatever its bytes are: each form of output has one writer for each.
+
+    The texts are the types of columns in records.
+    """
+
+    TINYINT = "tinyint"
+    SMALLINT = "smallint"
+    MEDIUMINT = "mediumint"
+    INT = "int"
+    BIGINT = "bigint"
+    DECIMAL = "decimal"
+    FLOAT = "float"
+    DOUBLE = "double"
+    BIT = "bit"
+    CHAR = "char"
+    VARCHAR = "varchar"
+    TEXT = "text"
+    ENUM = "enum"
+    SET = "set"
+    BINARY = "binary"
+    VARBINARY = "varbinary"
+    BLOB = "blob"
+    DATE = "date"
+    DATETIME = "datetime"
+    TIMESTAMP = "timestamp"
+    TIME = "time"
+    YEAR = "year"
+    JSON = "json"
+    GEOMETRY = "geometry"
+    VECTOR = "vector"
+
+
 _STRING_LENGTH_BITS = 0x30
 
 
@@ -132,16 +165,20 @@ class Column:
         return self.collation is None or self.collation == BINARY_COLLATION
 
     @property
-    def type_name(self) -> str:
-        """The family of the SQL type, such as `varchar`, `varbinary` or `datetime`.
+    def family(self) -> Family | None:
+        """The family of the values; None for a type that no release of a server has written.
 
         A string type with an unknown collation counts as binary, as its values do.
         """
         real_type = self.real_type
-        text_and_binary = _STRING_NAMES.get(real_type)
-        if text_and_binary is not None:
-            return text_and_binary[self.binary]
-        return _NAMES.get(real_type, f"type {real_type}")
+        text_and_binary = _STRINGS.get(real_type)
+        return _OTHERS.get(real_type) if text_and_binary is None else text_and_binary[self.binary]
+
+    @property
+    def type_name(self) -> str:
+        """The name of the family, or `type n`."""
+        family = self.family
+        return f"type {self.real_type}" if family is None else family.value
 
     @property
     def precision(self) -> int | None:
@@ -186,43 +223,43 @@ _FRACTIONAL = (ColumnType.TIMESTAMP2, ColumnType.DATETIME2, ColumnType.TIME2)
 _WITHOUT_FRACTION = (ColumnType.TIMESTAMP, ColumnType.DATETIME, ColumnType.TIME)
 
 # With a character set, and without.
-_STRING_NAMES: dict[int, tuple[str, str]] = {
-    ColumnType.STRING: ("char", "binary"),
-    ColumnType.VARCHAR: ("varchar", "varbinary"),
-    ColumnType.VAR_STRING: ("varchar", "varbinary"),
-    ColumnType.VARCHAR_COMPRESSED: ("varchar", "varbinary"),
-    ColumnType.BLOB_COMPRESSED: ("text", "blob"),
-    ColumnType.TINY_BLOB: ("text", "blob"),
-    ColumnType.MEDIUM_BLOB: ("text", "blob"),
-    ColumnType.LONG_BLOB: ("text", "blob"),
-    ColumnType.BLOB: ("text", "blob"),
+_STRINGS: dict[int, tuple[Family, Family]] = {
+    ColumnType.STRING: (Family.CHAR, Family.BINARY),
+    ColumnType.VARCHAR: (Family.VARCHAR, Family.VARBINARY),
+    ColumnType.VAR_STRING: (Family.VARCHAR, Family.VARBINARY),
+    ColumnType.VARCHAR_COMPRESSED: (Family.VARCHAR, Family.VARBINARY),
+    ColumnType.BLOB_COMPRESSED: (Family.TEXT, Family.BLOB),
+    ColumnType.TINY_BLOB: (Family.TEXT, Family.BLOB),
+    ColumnType.MEDIUM_BLOB: (Family.TEXT, Family.BLOB),
+    ColumnType.LONG_BLOB: (Family.TEXT, Family.BLOB),
+    ColumnType.BLOB: (Family.TEXT, Family.BLOB),
 }
 
-_NAMES: dict[int, str] = {
-    ColumnType.TINY: "tinyint",
-    ColumnType.SHORT: "smallint",
-    ColumnType.INT24: "mediumint",
-    ColumnType.LONG: "int",
-    ColumnType.LONGLONG: "bigint",
-    ColumnType.NEWDECIMAL: "decimal",
-    ColumnType.FLOAT: "float",
-    ColumnType.DOUBLE: "double",
-    ColumnType.BIT: "bit",
-    ColumnType.ENUM: "enum",
-    ColumnType.SET: "set",
-    ColumnType.DATE: "date",
-    ColumnType.NEWDATE: "date",
-    ColumnType.DATETIME: "datetime",
-    ColumnType.DATETIME2: "datetime",
-    ColumnType.TIMESTAMP: "timestamp",
-    ColumnType.TIMESTAMP2: "timestamp",
-    ColumnType.TIME: "time",
-    ColumnType.TIME2: "time",
-    ColumnType.YEAR: "year",
-    ColumnType.JSON: "json",
-    ColumnType.TYPED_ARRAY: "json",
-    ColumnType.GEOMETRY: "geometry",
-    ColumnType.VECTOR: "vector",
+_OTHERS: dict[int, Family] = {
+    ColumnType.TINY: Family.TINYINT,
+    ColumnType.SHORT: Family.SMALLINT,
+    ColumnType.INT24: Family.MEDIUMINT,
+    ColumnType.LONG: Family.INT,
+    ColumnType.LONGLONG: Family.BIGINT,
+    ColumnType.NEWDECIMAL: Family.DECIMAL,
+    ColumnType.FLOAT: Family.FLOAT,
+    ColumnType.DOUBLE: Family.DOUBLE,
+    ColumnType.BIT: Family.BIT,
+    ColumnType.ENUM: Family.ENUM,
+    ColumnType.SET: Family.SET,
+    ColumnType.DATE: Family.DATE,
+    ColumnType.NEWDATE: Family.DATE,
+    ColumnType.DATETIME: Family.DATETIME,
+    ColumnType.DATETIME2: Family.DATETIME,
+    ColumnType.TIMESTAMP: Family.TIMESTAMP,
+    ColumnType.TIMESTAMP2: Family.TIMESTAMP,
+    ColumnType.TIME: Family.TIME,
+    ColumnType.TIME2: Family.TIME,
+    ColumnType.YEAR: Family.YEAR,
+    ColumnType.JSON: Family.JSON,
+    ColumnType.TYPED_ARRAY: Family.JSON,
+    ColumnType.GEOMETRY: Family.GEOMETRY,
+    ColumnType.VECTOR: Family.VECTOR,
 }
 
 

@@ -122,7 +122,6 @@ class BitReader(column.PrintedReader):
         image.skip(self._length)
 
 
-@final
 class EnumReader(column.ColumnReader):
     """An ENUM as its label; index 0 is the empty string."""
 
@@ -149,7 +148,6 @@ class EnumReader(column.ColumnReader):
         image.skip(self.length)
 
 
-@final
 class SetReader(column.ColumnReader):
     """A SET as its labels with commas; without labels, as mask."""
 

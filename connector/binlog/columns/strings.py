@@ -34,6 +34,7 @@ from connector.foundation.errors import DecodeError
 
 _ONE_BYTE_MAX: Final = 255
 _BLOB_LENGTHS = (1, 2, 3, 4)
+_BINARY = "binary"
 _UTF8_CHARSETS = ("utf8mb3", "utf8mb4")
 # From here on a text is decoded without a copy of its bytes.
 _LARGE_TEXT: Final = 64 * 1024
@@ -76,15 +77,14 @@ class CharacterReader(ColumnReader):
 
     __slots__ = ("_decode", "binary", "prefix", "utf8")
 
-    def __init__(self, column: Column, prefix: i64) -> None:
-        """Read values of `column` after a length of `prefix` bytes."""
-        charset = column.charset
+    def __init__(self, charset: str | None, prefix: i64, *, exact: bool) -> None:
+        """Read values in `charset` after a length of `prefix` bytes; `exact` for a primary key."""
         self.prefix: i64 = prefix
-        self.binary = column.binary or charset is None  # the values are bytes
-        self.utf8 = not self.binary and charset in _UTF8_CHARSETS
+        self.binary = charset is None or charset == _BINARY  # the values are bytes
+        self.utf8 = charset in _UTF8_CHARSETS
         self._decode: Callable[[bytes], str] | None = None
         if charset is not None and not self.binary and not self.utf8:
-            self._decode = character_decoder(charset, exact=column.primary_key > 0)
+            self._decode = character_decoder(charset, exact=exact)
 
     def read_bytes(self, image: PayloadReader) -> bytes:
         """Return the next value in the column's character set, and move past it."""
@@ -118,7 +118,7 @@ class StringReader(CharacterReader):
 
     def __init__(self, column: Column, prefix: i64, pad: i64 = 0) -> None:
         """Read values after a length of `prefix` bytes, and fill them up to `pad` bytes."""
-        super().__init__(column, prefix)
+        super().__init__(column.charset, prefix, exact=column.primary_key > 0)
         self.pad: i64 = pad
 
     def read_bytes(self, image: PayloadReader) -> bytes:
@@ -171,6 +171,10 @@ class CompressedReader(CharacterReader):
 
     __slots__ = ()
 
+    def __init__(self, column: Column, prefix: i64) -> None:
+        """Read values of `column` after a length of `prefix` bytes."""
+        super().__init__(column.charset, prefix, exact=column.primary_key > 0)
+
     def read_bytes(self, image: PayloadReader) -> bytes:
         """Return the next value, uncompressed.
 
@@ -206,7 +210,6 @@ def _unpacked(packed: bytes) -> bytes:
     return value
 
 
-@final
 class GeometryReader(ColumnReader):
     """A geometry of any kind."""
 

@@ -1,28 +1,24 @@
 """The row images of an event as JSON objects, in order, and which of them have records.
 
 Each row of an INSERT has an after image, of a DELETE a before image, of an UPDATE first the before
-and then the after image. `row_writer` makes JSON directly from bytes; the code here uses decoded
-values, for images that leave out columns and for changes of documents.
+and then the after image; `row_writer` writes them.
 
 With a row filter, `FilteredImages` evaluates its condition for each row before the row is written,
 and `FilterGate` passes on only the records of rows that are kept.
 """
 
-from collections.abc import Iterator
 from typing import Final, final
 
 from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from connector.binlog.columns.column import ABSENT, Value
-from connector.binlog.events.row_reader import Row
 from connector.binlog.events.rows import RowsEvent
 from connector.foundation.contract import OP_DELETE, OP_TRUNCATE
 from connector.foundation.errors import DecodeError
 from connector.foundation.kafka_records import RecordTarget
 from connector.stream.envelope.debezium.row_filter import RowFilter
 from connector.stream.envelope.record_headers import OP_AT
-from connector.stream.envelope.row_encoder import RowEncoder
 
 
 class RowImages:
@@ -52,43 +48,6 @@ class RowImages:
     def record_key(self, out: BytesWriter) -> bytes | None:
         """Return the key of the record with the last image; mostly the row's key."""
         raise NotImplementedError
-
-
-@final
-class DecodedImages(RowImages):
-    """Images from decoded values."""
-
-    __slots__ = ("_encoder", "_images", "_rows", "_values")
-
-    def __init__(self, rows: RowsEvent, encoder: RowEncoder) -> None:
-        super().__init__(has_message_key=encoder.has_message_key)
-        self._rows: Iterator[Row] = rows.rows(apply_diffs=True)
-        self._encoder = encoder
-        self._images: list[list[Value]] = []  # images of the row, the next one last
-        self._values: list[Value] = []
-
-    def next_row(self) -> bool:
-        """Decode the images of the next row; return whether there is one."""
-        row = next(self._rows, None)
-        if row is None:
-            return False
-        self._images = [image for image in (row.after, row.before) if image is not None]
-        return True
-
-    def put(self, out: BytesWriter) -> None:
-        """Append the image as a JSON object."""
-        self._values = self._images.pop()
-        out.write(self._encoder.image(self._values).encode())
-
-    def key(self, out: BytesWriter) -> bytes | None:
-        """Return the key as JSON, from the decoded values; None without a key."""
-        del out
-        return self._encoder.key(self._values)
-
-    def record_key(self, out: BytesWriter) -> bytes | None:
-        """Return the key of the record, from the decoded values; None without a key."""
-        del out
-        return self._encoder.record_key(self._values)
 
 
 _DELETE: Final = ord(OP_DELETE)

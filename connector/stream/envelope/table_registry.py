@@ -1,33 +1,30 @@
 """The tables of one stream that have had rows: for each table map its topic, schema and row writer.
 
 `TableRegistry` finds the `PublishedTable` of a table map. That holds what all records of one
-column list share, and chooses how the rows of an event are written: from their bytes, or from
-decoded values.
+column list share, and the writer of its rows.
 """
 
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final, final
 
-from mypy_extensions import i64
-
-from connector.binlog.columns.row_images import all_set
 from connector.binlog.event import Event
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.stream.changes.receiver import StreamListener
 from connector.stream.envelope import record_errors, row_images
+from connector.stream.envelope.cells.writers import require_form
+from connector.stream.envelope.debezium.profile import field_names
 from connector.stream.envelope.debezium.row_filter import RowFilter
 from connector.stream.envelope.key_windows import KeyWindows, TableWindows
 from connector.stream.envelope.options import EnvelopeOptions, TopicClaims
 from connector.stream.envelope.outbox_events import OutboxEvents
 from connector.stream.envelope.record_frame import RecordFrame
 from connector.stream.envelope.record_headers import TableHeaders
-from connector.stream.envelope.row_encoder import RowEncoder
 from connector.stream.envelope.row_writer import RowWriter
 from connector.stream.envelope.schemas.server_schemas import UnloggedColumns, hidden_names
-from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.envelope.schemas.table_schema import TableSchema, record_key_indexes
 from connector.stream.envelope.source_block import SourceTable
 
 
@@ -63,7 +60,6 @@ class PublishedTable:
 
     __slots__ = (
         "_debezium",
-        "_encoder",
         "_filter",
         "_writer",
         "announced",
@@ -98,33 +94,24 @@ class PublishedTable:
         )
         self.announced = False  # whether its schema record has been written
         self._debezium = options.debezium
-        self._encoder = RowEncoder(schema, options.debezium)
+        for column in schema.columns:
+            require_form(column)
+        field_names(schema.columns, options.debezium)
+        record_key_indexes(schema, options.debezium)
         self._writer: RowWriter | None = None
         self._filter: RowFilter | None = None
         if options.debezium is not None and options.debezium.filters is not None:
             self._filter = options.debezium.filters.of(schema.for_filters)
 
     def images(self, rows: RowsEvent) -> row_images.RowImages:
-        """Return the images of an event, written directly from their bytes if possible.
-
-        Raises EventError for a column that cannot be read.
-        """
-        columns: i64 = len(self.table_map.columns)
-        if (
-            rows.partial
-            or rows.refused is not None
-            or not columns
-            or _leaves_out(rows.before_columns_present, columns)
-            or _leaves_out(rows.after_columns_present, columns)
-        ):
-            return row_images.DecodedImages(rows, self._encoder)
+        """Return the images of an event; raise EventError for one that cannot be read."""
         writer = self._writer
-        if writer is None:
-            try:
+        try:
+            if writer is None:
                 writer = self._writer = RowWriter(self.table_map, self.schema, self._debezium)
-            except DecodeError as error:
-                raise rows.unreadable(error) from error
-        writer.begin(rows)
+            writer.begin(rows)
+        except DecodeError as error:
+            raise rows.unreadable(error) from error
         return writer
 
     def lacks_values(self, rows: RowsEvent) -> bool:
@@ -151,11 +138,6 @@ def _lacks(columns_present: bytes | None, places: list[int]) -> bool:
     if columns_present is None:
         return False
     return any(not columns_present[place >> 3] >> (place & 7) & 1 for place in places)
-
-
-def _leaves_out(columns_present: bytes | None, columns: i64) -> bool:
-    """Return whether an image lacks a column; None stands for no image at all."""
-    return columns_present is not None and not all_set(columns_present, columns)
 
 
 # Table maps are small and few. The limit is for tables that are altered all the time.

@@ -8,7 +8,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from connector.stream.envelope.event_encoder import US_PER_MS
-from connector.stream.envelope.row_encoder import key_columns
+from connector.stream.envelope.row_keys import key_columns
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.quarantine.fences import Fence, Fences
 

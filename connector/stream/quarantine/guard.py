@@ -27,7 +27,7 @@ from connector.stream.changes.transaction import (
     StatementChange,
 )
 from connector.stream.envelope.record_encoder import RecordEncoder
-from connector.stream.envelope.row_encoder import RowKeys
+from connector.stream.envelope.row_keys import RowKeys
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fence_setter import FenceSetter, Origin
 from connector.stream.quarantine.fences import ALL_TABLES, Fences, TableFences, fence_reason

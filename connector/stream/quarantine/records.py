@@ -15,9 +15,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 from uuid import UUID
 
+from librt.strings import BytesWriter
+
 from connector.binlog.body_decoder import BodyDecoder, PayloadDecoder
 from connector.binlog.checksum import CHECKSUM_LENGTH
-from connector.binlog.columns.column import ColumnReader
+from connector.binlog.columns.column import Column, ColumnReader
+from connector.binlog.columns.json import JsonDiffsReader
 from connector.binlog.columns.row_images import bitmap_length, column_label, is_set
 from connector.binlog.event import Event
 from connector.binlog.events.format_description import FormatDescriptionEvent
@@ -31,7 +34,7 @@ from connector.binlog.statement import StatementKind
 from connector.foundation.control_records import QuarantinedRow, QuarantineRecord
 from connector.foundation.errors import DecodeError, RecordTooLarge, UnsupportedChange
 from connector.stream.changes import transaction
-from connector.stream.envelope.cells.values import value_encoder
+from connector.stream.envelope.cells.writers import exact_writer, not_text
 from connector.stream.envelope.schemas.table_schema import schema_column
 from connector.stream.quarantine import quarantine_errors
 
@@ -315,16 +318,23 @@ def _image(
         end = image.offset
         image.offset = start
         try:
-            value: Any = readers[index].read(image)
-            text = str(value)
-            if column.name is not None:
-                text = value_encoder(schema_column(column.name, column))(value)
+            text = _text(column, readers[index], image)
             more = "…" if len(text) > _TEXT_SHOWN else ""
             yield f"      {name}: {text[:_TEXT_SHOWN]}{more}"
         except (DecodeError, UnsupportedChange) as error:
             yield f"      {name}: {error}"
             yield from _hexdump(image.data, start, end)
         image.offset = end
+
+
+def _text(column: Column, reader: ColumnReader, image: PayloadReader) -> str:
+    if column.name is None:
+        return str(reader.read(image))
+    if isinstance(reader, JsonDiffsReader):
+        raise not_text(column.name)
+    out = BytesWriter()
+    exact_writer(schema_column(column.name, column), reader).put(image, out)
+    return out.getvalue().decode()
 
 
 def _hexdump(data: bytes, start: int, end: int) -> Iterator[str]:

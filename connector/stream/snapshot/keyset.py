@@ -26,11 +26,13 @@ from typing import Any, Final, NamedTuple
 
 from librt.strings import BytesWriter
 
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import quoted
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import SourceRefused, UnsupportedChange
-from connector.stream.envelope.copies.select_rows import selected_cell
+from connector.stream.envelope.cells.selected import selected_reader
 from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
+from connector.stream.envelope.row_writer import cell_writer
 from connector.stream.envelope.schemas.table_schema import has_message_key
 from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.table_state import KeyRange
@@ -167,7 +169,8 @@ def _record_key(
     for column, name, cell in zip(columns, names, cells, strict=True):
         out.write(before + quoted(name) + b":")
         point = column["name"] in table.schema.points
-        selected_cell(column, debezium, point=point).put(out, cell, 0, len(cell))
+        writer = cell_writer(column, selected_reader(column), debezium, point=point)
+        writer.put(PayloadReader(cell), out)
         before = b","
     return out.getvalue() + b"}"
 

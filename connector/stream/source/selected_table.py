@@ -130,7 +130,7 @@ class SelectedTable:
 
 
 def _expression(column: SchemaColumn, row: information_schema.Row) -> str:
-    """Return the expression to select, whose text is exact; see `selected_cells`."""
+    """Return the expression to select, whose text is exact; see `cells.selected`."""
     quoted = quoted_identifier(column["name"])
     kind = row["type"] or ""
     if kind in information_schema.PACKED_TYPES:

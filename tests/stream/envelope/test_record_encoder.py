@@ -27,11 +27,11 @@ from connector.stream.changes.transaction import (
     StatementChange,
 )
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.cells.values import value_encoder
+from connector.stream.envelope.cells.writers import require_form
 from connector.stream.envelope.key_windows import KEYS_MAX
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder, _refuse_rows
-from connector.stream.envelope.row_encoder import RowKeys
+from connector.stream.envelope.row_keys import RowKeys
 from connector.stream.envelope.schemas.schema_records import SchemaState
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.envelope.table_registry import with_event_position
@@ -296,7 +296,7 @@ def test_a_table_whose_columns_have_no_names_is_refused() -> None:
 def test_a_column_of_a_type_that_the_envelope_has_no_form_for_is_refused() -> None:
     change = inserted(table(), 1)
     with pytest.raises(UnsupportedChange) as caught:
-        value_encoder({"name": "a", "type": "type 20", "nullable": True, "key": 0})
+        require_form({"name": "a", "type": "type 20", "nullable": True, "key": 0})
     assert caught.value.text == text_of(record_errors.NO_FORM, column="a", type="type 20")
     found = with_event_position(change.event, "shop.t", caught.value)
     assert found.code is record_errors.NO_FORM

@@ -17,11 +17,11 @@ from connector.stream.changes.assembler import TransactionAssembler
 from connector.stream.changes.receiver import ChangeReceiver
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
-from connector.stream.envelope.row_encoder import RowEncoder
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.progress.sequences import TransactionOrder
 from tests.golden.golden import GoldenLog, logs
 from tests.stream.envelope.collected import Collected
+from tests.stream.envelope.value_rows import ValueRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ def found(record: Record) -> Expected:
 
 
 def expected(rows: RowsEvent) -> Iterator[Expected]:
-    encoder = RowEncoder(TableSchema.from_table_map(rows.table_map, ""))
+    encoder = ValueRows(TableSchema.from_table_map(rows.table_map, ""))
     for number, row in enumerate(rows.rows(apply_diffs=True)):
         before, after = (
             (None, None)

@@ -9,7 +9,7 @@ from connector.binlog.events.rows import RowsEvent
 from connector.foundation.errors import ConnectorError
 from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.envelope.options import EnvelopeOptions
-from connector.stream.envelope.row_encoder import RowKeys
+from connector.stream.envelope.row_keys import RowKeys
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.envelope.table_registry import PublishedTable
 from tests.golden.golden import GoldenLog, logs, with_inner_events

@@ -1,56 +1,44 @@
-"""Cells of row images become JSON without Python values, with one writer for each column.
+"""Cells of row images become JSON without Python values; one writer for each family of columns.
 
-The forms are those of `values`.
+::
+
+    integers, YEAR, BIT             numbers
+    FLOAT, DOUBLE, VECTOR           the shortest numbers that read back
+    DECIMAL, dates and times        text
+    characters, ENUM, SET           text; {"hex"} for bytes that are not of the character set, or
+                                    not UTF-8 if the log does not name it (CHAR, VARCHAR);
+                                    the number of an ENUM or SET whose labels are not known
+    BINARY, BLOB, GEOMETRY          {"hex":"…"} of the stored bytes
+    JSON                            the document's text; {"json_diff":[…]} for changes of it
 """
 
+from collections.abc import Callable
 from json.encoder import encode_basestring
-from typing import Final, final
+from typing import Any, Final, final
 
 from librt.strings import BytesWriter, read_f64_le
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column import Column, ColumnReader, ColumnType, PrintedReader
-from connector.binlog.columns.floats import FLOAT64_LENGTH, DoubleReader, put_float64_as_python
+from connector.binlog.columns.column import Column, ColumnReader, ColumnType, Family
+from connector.binlog.columns.floats import FLOAT64_LENGTH, put_float64_as_python
 from connector.binlog.columns.integers import EnumReader, SetReader
-from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_ascii, put_uint, put_utf8
 from connector.logs.output import encoded
-from connector.stream.envelope.cells import image_cells
-
-_NUMBERS: Final = frozenset(
-    {
-        ColumnType.TINY,
-        ColumnType.SHORT,
-        ColumnType.INT24,
-        ColumnType.LONG,
-        ColumnType.LONGLONG,
-        ColumnType.YEAR,
-        ColumnType.BIT,
-        ColumnType.FLOAT,
-        ColumnType.VECTOR,
-    }
+from connector.stream.envelope.cells.writers import (
+    CellWriter,
+    DocumentWriter,
+    NumberWriter,
+    QuotedWriter,
 )
 
 
-def json_cell(column: Column, reader: ColumnReader) -> image_cells.CellWriter:
+def json_cell(column: Column, reader: ColumnReader) -> CellWriter:
     """Return the writer for the cells of `column`, which `reader` reads."""
-    if isinstance(reader, DoubleReader):
-        return _DoubleCell()
-    if isinstance(reader, DocumentReader):
-        return image_cells.DocumentWriter(reader)
-    if isinstance(reader, PrintedReader):
-        is_number = column.real_type in _NUMBERS
-        return image_cells.NumberWriter(reader) if is_number else image_cells.QuotedWriter(reader)
-    if isinstance(reader, CharacterReader):
-        return _character_cell(column, reader)
-    if isinstance(reader, EnumReader):
-        return _EnumCell(reader)
-    if isinstance(reader, SetReader):
-        return _SetCell(reader)
-    assert isinstance(reader, GeometryReader)
-    return _GeometryCell(reader)
+    family = column.family
+    assert family is not None
+    return CELLS[family](column, reader)
 
 
 def has_unknown_charset(column: Column) -> bool:
@@ -62,33 +50,24 @@ def has_unknown_charset(column: Column) -> bool:
     )
 
 
-def _character_cell(column: Column, reader: CharacterReader) -> image_cells.CellWriter:
-    if (
-        isinstance(reader, StringReader)
-        and not reader.pad
-        and (reader.utf8 or has_unknown_charset(column))
-    ):
-        return _Utf8Cell(reader)
-    if has_unknown_charset(column):
-        return _UnknownCharsetCell(reader)
-    return _BytesCell(reader) if reader.binary else _TextCell(reader)
-
-
 @final
-class _DoubleCell(image_cells.CellWriter):
+class _DoubleCell(CellWriter):
     __slots__ = ()
+
+    def __init__(self, _: object, __: object) -> None:
+        """Need nothing: all have eight bytes."""
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         put_float64_as_python(out, read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
 
 
 @final
-class _Utf8Cell(image_cells.CellWriter):
+class _Utf8Cell(CellWriter):
     """Text that is stored as UTF-8, or is taken for it if the log names no character set."""
 
     __slots__ = ("_prefix",)
 
-    def __init__(self, reader: StringReader) -> None:
+    def __init__(self, _: object, reader: CharacterReader) -> None:
         self._prefix: i64 = reader.prefix
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -98,26 +77,12 @@ class _Utf8Cell(image_cells.CellWriter):
 
 
 @final
-class _UnknownCharsetCell(image_cells.CellWriter):
-    """Bytes, compressed or filled up, that may be text."""
-
-    __slots__ = ("_reader",)
-
-    def __init__(self, reader: CharacterReader) -> None:
-        self._reader = reader
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        data = self._reader.read_bytes(image)
-        put_text_or_hex(out, data, 0, len(data))
-
-
-@final
-class _TextCell(image_cells.CellWriter):
+class _TextCell(CellWriter):
     """Text in other character sets, or compressed."""
 
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: CharacterReader) -> None:
+    def __init__(self, _: object, reader: CharacterReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -130,10 +95,10 @@ class _TextCell(image_cells.CellWriter):
 
 
 @final
-class _BytesCell(image_cells.CellWriter):
+class _BytesCell(CellWriter):
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: CharacterReader) -> None:
+    def __init__(self, _: object, reader: CharacterReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -141,10 +106,10 @@ class _BytesCell(image_cells.CellWriter):
 
 
 @final
-class _EnumCell(image_cells.CellWriter):
+class _EnumCell(CellWriter):
     __slots__ = ("_labels", "_reader")
 
-    def __init__(self, reader: EnumReader) -> None:
+    def __init__(self, _: object, reader: EnumReader) -> None:
         self._reader = reader
         self._labels = [encoded(encode_basestring(label)) for label in reader.labels]
 
@@ -158,10 +123,10 @@ class _EnumCell(image_cells.CellWriter):
 
 
 @final
-class _SetCell(image_cells.CellWriter):
+class _SetCell(CellWriter):
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: SetReader) -> None:
+    def __init__(self, _: object, reader: SetReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -173,16 +138,58 @@ class _SetCell(image_cells.CellWriter):
 
 
 @final
-class _GeometryCell(image_cells.CellWriter):
+class _GeometryCell(CellWriter):
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: GeometryReader) -> None:
+    def __init__(self, _: object, reader: GeometryReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         stored = self._reader.read_stored(image)
         stored.read_uint32()
         put_hex(out, stored.data)
+
+
+def _text(column: Column, reader: CharacterReader) -> CellWriter:
+    if reader.utf8 and isinstance(reader, StringReader):
+        return _Utf8Cell(column, reader)
+    return _TextCell(column, reader)
+
+
+def _bytes(column: Column, reader: CharacterReader) -> CellWriter:
+    if has_unknown_charset(column):
+        return _Utf8Cell(column, reader)
+    return _BytesCell(column, reader)
+
+
+# Any stands for the reader of the family.
+CELLS: Final[dict[Family, Callable[[Column, Any], CellWriter]]] = {
+    Family.TINYINT: NumberWriter,
+    Family.SMALLINT: NumberWriter,
+    Family.MEDIUMINT: NumberWriter,
+    Family.INT: NumberWriter,
+    Family.BIGINT: NumberWriter,
+    Family.DECIMAL: QuotedWriter,
+    Family.FLOAT: NumberWriter,
+    Family.DOUBLE: _DoubleCell,
+    Family.BIT: NumberWriter,
+    Family.CHAR: _text,
+    Family.VARCHAR: _text,
+    Family.TEXT: _text,
+    Family.ENUM: _EnumCell,
+    Family.SET: _SetCell,
+    Family.BINARY: _bytes,
+    Family.VARBINARY: _bytes,
+    Family.BLOB: _bytes,
+    Family.DATE: QuotedWriter,
+    Family.DATETIME: QuotedWriter,
+    Family.TIMESTAMP: QuotedWriter,
+    Family.TIME: QuotedWriter,
+    Family.YEAR: NumberWriter,
+    Family.JSON: DocumentWriter,
+    Family.GEOMETRY: _GeometryCell,
+    Family.VECTOR: NumberWriter,
+}
 
 
 def put_text_or_hex(out: BytesWriter, data: bytes, start: i64, end: i64) -> None:

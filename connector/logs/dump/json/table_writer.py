@@ -14,7 +14,7 @@ from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.cells import json_cell
 from connector.logs.dump.json.row_values import columns_of, dumps, extra_row_info, rows_body
 from connector.logs.output import encoded
-from connector.stream.envelope.cells.image_cells import CellWriter
+from connector.stream.envelope.cells.writers import CellWriter
 
 _COMMA: Final = 0x2C
 _OPEN: Final = 0x5B

@@ -1,1 +1,1 @@
-"""Single values as JSON: from cells of the log, from cells of a SELECT, and from Python values."""
+"""Single values as JSON: their writers, and the readers of the cells of a SELECT."""

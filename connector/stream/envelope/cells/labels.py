@@ -1,4 +1,4 @@
-"""Labels of ENUM and SET: unambiguous ones for keys, and labels that servers print with `?`.
+"""Labels of ENUM and SET in keys, of which each must be another text.
 
 Servers take `ENUM('', 'a')`, which prints its first label as its error value, and without strict
 mode labels that are equal, `ENUM('a', 'a')`. They tell rows with such keys by the number, and
@@ -15,8 +15,7 @@ from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.cells.image_cells import CellWriter
-from connector.stream.envelope.cells.select_cells import SelectCell
+from connector.stream.envelope.cells.writers import CellWriter
 
 
 def ambiguous_labels(column: SchemaColumn) -> frozenset[int]:
@@ -47,7 +46,7 @@ def require_unambiguous(column: SchemaColumn, numbers: frozenset[int], stored: i
 
 @final
 class KeyLabelWriter(CellWriter):
-    """Labels of a key in a row image; refuses those that stand for another key, too."""
+    """Labels of a key; refuses those that stand for another key, too."""
 
     __slots__ = ("_column", "_numbers", "_reader", "_written")
 
@@ -58,7 +57,7 @@ class KeyLabelWriter(CellWriter):
         reader: EnumReader | SetReader,
         written: CellWriter,
     ) -> None:
-        """Write as `written`, except the `numbers` of `indistinct`."""
+        """Write as `written`, except the `numbers` of `ambiguous_labels`."""
         self._column = column
         self._numbers = numbers
         self._reader = reader
@@ -78,27 +77,9 @@ class KeyLabelWriter(CellWriter):
         self._written.put(image, out)
 
 
-@final
-class KeyLabelCell(SelectCell):
-    """Labels of a key of a SELECT, sent as their number, with the same refusal."""
-
-    __slots__ = ("_column", "_numbers", "_written")
-
-    def __init__(self, column: SchemaColumn, numbers: frozenset[int], written: SelectCell) -> None:
-        """Write as `written`, except the `numbers` of `indistinct`."""
-        self._column = column
-        self._numbers = numbers
-        self._written = written
-
-    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append what `written` does, or raise UnsupportedChange."""
-        require_unambiguous(self._column, self._numbers, int(data[start:end]))
-        self._written.put(out, data, start, end)
-
-
 def has_uncertain_labels(column: SchemaColumn) -> bool:
     """Return whether two labels may look the same: servers show some characters as `?`.
 
-    The cells of such an ENUM or SET are labels, as UTF-8, instead of numbers.
+    The cells of such an ENUM or SET in a SELECT are labels, as UTF-8, instead of numbers.
     """
     return any("?" in label for label in column.get("labels", ()))

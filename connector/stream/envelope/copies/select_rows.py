@@ -1,8 +1,6 @@
 """Rows of the text protocol become chunks of rows in the form of the records, byte for byte.
 
-The SELECT of `source.selected_table` decides the form of the cells, and so their writers: ENUM and
-SET are numbers, unless their labels are uncertain; FLOAT is a DOUBLE with all digits; strings are
-stored bytes; all others are printed by the server, TIMESTAMP in UTC.
+The writers of the cells are those of row images; only the readers are others (`cells.selected`).
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_response_text_resultset_row.html
 """
@@ -12,126 +10,33 @@ from typing import Final, NoReturn, final
 from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, u8
 
-from connector.binlog.character_sets import character_decoder
 from connector.binlog.log_errors import ProtocolError
 from connector.binlog.payload_reader import LENENC_NULL, PayloadReader
-from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.replication.protocol.result_set import RowReceiver
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.cells import select_cells
-from connector.stream.envelope.cells.labels import (
-    KeyLabelCell,
-    ambiguous_labels,
-    has_uncertain_labels,
-)
+from connector.stream.envelope.cells.selected import selected_reader
+from connector.stream.envelope.cells.writers import CellWriter
 from connector.stream.envelope.copies.chunk import LENGTHS, NO_KEY, Chunk, RefusedRow
-from connector.stream.envelope.debezium.column_cells import STRINGS, debezium_cell
 from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
 from connector.stream.envelope.debezium.row_filter import RowFilter
-from connector.stream.envelope.debezium.string_cells import EscapedCell
 from connector.stream.envelope.record_frame import NO_BEFORE
-from connector.stream.envelope.row_writer import RowMember, put_key
-from connector.stream.envelope.schemas.column_masks import (
-    ConstantCell,
-    TextTransform,
-    TransformCell,
-)
+from connector.stream.envelope.row_writer import RowMember, null_of, put_key, schema_writer
 from connector.stream.envelope.schemas.table_schema import TableSchema, record_key_indexes
 
-_UTF8: Final = ("utf8mb3", "utf8mb4")
-_NUMBERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "year"})
-_BYTES: Final = frozenset({"binary", "varbinary", "blob"})
-_TEXTS: Final = frozenset({"char", "varchar", "text"})
-_PRINTED: Final = frozenset({"date", "datetime", "time"})
-
-
-def selected_cell(
-    column: SchemaColumn, debezium: DebeziumProfile | None = None, *, point: bool = False
-) -> select_cells.SelectCell:
-    """Return the writer for the cells of `column`; `debezium` and `point` as for events.
-
-    Raises UnsupportedChange for a type that the envelope cannot hold.
-    """
-    written = _cell(column, debezium, point=point)
-    numbers = ambiguous_labels(column)
-    if numbers and not has_uncertain_labels(column):
-        return KeyLabelCell(column, numbers, written)
-    return written
-
-
-def _cell(
-    column: SchemaColumn, debezium: DebeziumProfile | None, *, point: bool
-) -> select_cells.SelectCell:
-    if debezium is None:
-        return _exact_cell(column)
-    cell = debezium_cell(column, debezium, point=point)
-    if cell is not None:
-        return cell
-    written = _exact_cell(column)
-    return EscapedCell(written) if column["type"] in STRINGS else written
-
-
-def _exact_cell(column: SchemaColumn) -> select_cells.SelectCell:
-    kind = column["type"]
-    name = column["name"]
-    unsigned_bigint = kind == "bigint" and column.get("unsigned", False)
-    if kind in _NUMBERS or (kind == "bigint" and not unsigned_bigint):
-        return select_cells.NumberCell()
-    if kind == "decimal" or unsigned_bigint:
-        return select_cells.QuotedNumberCell()
-    if kind in _PRINTED:
-        return select_cells.PrintedCell()
-    if kind == "timestamp":
-        return select_cells.TimestampCell()
-    if kind in _TEXTS:
-        charset = column.get("charset", "")
-        if charset in _UTF8:
-            return select_cells.Utf8Cell(name)
-        return select_cells.TextCell(name, character_decoder(charset))
-    if kind == "json" or has_uncertain_labels(column):
-        return select_cells.Utf8Cell(name)
-    if kind in _BYTES:
-        return select_cells.BytesCell()
-    return _rare_cell(column)
-
-
-def _rare_cell(column: SchemaColumn) -> select_cells.SelectCell:
-    kind = column["type"]
-    name = column["name"]
-    if kind == "double":
-        return select_cells.DoubleCell()
-    if kind == "float":
-        return select_cells.FloatCell()
-    if kind == "bit":
-        return select_cells.FlagCell() if column.get("length") == 1 else select_cells.BitsCell()
-    if kind == "enum":
-        return select_cells.EnumCell(column.get("labels", []))
-    if kind == "set":
-        return select_cells.SetCell(column.get("labels", []), name)
-    if kind == "geometry":
-        return select_cells.GeometryCell(name)
-    if kind == "vector":
-        return select_cells.VectorCell(name)
-    raise UnsupportedChange(record_errors.NO_FORM, column=name, type=kind)
-
-
 _OPEN: Final = 0x7B
-_COMMA: Final = 0x2C
 _CLOSE: Final = 0x7D
-_NULL: Final = b"null"
+_COMMA: Final = 0x2C
 
 
 @final
 class _Member(RowMember):
-    """A column, and the writer of its cells."""
+    """A column of a SELECT."""
 
-    __slots__ = ("cell", "cell_end", "cell_start", "is_null", "null")
+    __slots__ = ("cell_end", "cell_start", "is_null")
 
-    def __init__(self, index: int, name: str, cell: select_cells.SelectCell, null: bytes) -> None:
-        super().__init__(index, name)
-        self.cell = cell
-        self.null = null
+    def __init__(self, index: int, name: str, writer: CellWriter, null: bytes) -> None:
+        super().__init__(index, name, writer, null)
         # The bounds of its cell in the latest row.
         self.cell_start: i64 = 0
         self.cell_end: i64 = 0
@@ -146,6 +51,7 @@ class SelectRowWriter(RowReceiver):
     """
 
     __slots__ = (
+        "_cell",
         "_count",
         "_filter",
         "_has_message_key",
@@ -179,12 +85,9 @@ class SelectRowWriter(RowReceiver):
         names = field_names(schema.columns, debezium)
         self._members: list[_Member] = []
         for index, column in enumerate(schema.columns):
-            cell = selected_cell(column, debezium, point=column["name"] in schema.points)
-            change = schema.changes.get(column["name"])
-            if change is not None:
-                cell = _changed(cell, change, debezium is not None)
-            null = _NULL if change is None else change.null
-            self._members.append(_Member(index, names[index], cell, null))
+            writer = schema_writer(schema, column, selected_reader(column), debezium)
+            member = _Member(index, names[index], writer, null_of(schema, column))
+            self._members.append(member)
         self._keyed = [self._members[index] for index in schema.key_indexes]
         self._key: list[RowMember] = [*self._keyed]
         self._ordered = self._keyed if order is None else [self._members[index] for index in order]
@@ -199,6 +102,7 @@ class SelectRowWriter(RowReceiver):
             self._judged = [self._members[index] for index in self._filter.indexes]
         # The keys of the rows, if they are not those of the records.
         self._row_keys: list[bytes] = []
+        self._cell = PayloadReader(b"")  # moves from cell to cell of a row
         self._out = BytesWriter()
         self._count: i64 = 0
         self._last = b""  # the data that holds the latest row
@@ -262,6 +166,7 @@ class SelectRowWriter(RowReceiver):
     def discard(self) -> None:
         """Drop the rows since the last chunk."""
         self._out = BytesWriter()
+        self._cell.data = b""
         self._count = 0
         self._last = b""
         self._refused = []
@@ -275,6 +180,8 @@ class SelectRowWriter(RowReceiver):
 
     def _put_members(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         at = start
+        cell = self._cell
+        cell.data = data
         for member in self._members:
             member.start = len(out) + 1
             out.write(member.name)
@@ -282,7 +189,9 @@ class SelectRowWriter(RowReceiver):
             if member.is_null:
                 out.write(member.null)
             else:
-                member.cell.put(out, data, member.cell_start, at)
+                cell.offset = member.cell_start
+                cell.end = at
+                member.writer.put(cell, out)
             member.end = len(out)
         if at != end:
             self._refuse_shape()
@@ -341,7 +250,8 @@ class SelectRowWriter(RowReceiver):
             for member in self._keyed:
                 out.append(u8(before))
                 out.write(member.name[1:])
-                member.cell.put(out, data, member.cell_start, member.cell_end)
+                cell = PayloadReader(data, member.cell_start, member.cell_end)
+                member.writer.put(cell, out)
                 before = _COMMA
         except UnsupportedChange:
             return None
@@ -358,14 +268,6 @@ class SelectRowWriter(RowReceiver):
         raise ProtocolError(
             record_errors.ROW_SHAPE, table=self.schema.name, columns=len(self._members)
         )
-
-
-def _changed(
-    cell: select_cells.SelectCell, change: TextTransform, escapes: bool
-) -> select_cells.SelectCell:
-    if change.constant:
-        return ConstantCell(change.null)
-    return TransformCell(cell, change, escapes=escapes)
 
 
 def _put_length(out: BytesWriter, at: i64, length: i64) -> None:

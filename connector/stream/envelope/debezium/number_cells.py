@@ -13,7 +13,7 @@ from mypy_extensions import i64, u8
 
 from connector.binlog.columns.floats import put_float64
 from connector.binlog.text_writer import QUOTE, put_ascii, put_int, put_uint
-from connector.stream.envelope.cells.select_cells import SelectCell, put_slice
+from connector.stream.envelope.cells.writers import TextForm, put_slice
 
 _ZERO: Final = 0x30
 _MINUS: Final = 0x2D
@@ -37,7 +37,7 @@ _FLOAT32: Final = Struct("<f")
 
 
 @final
-class UnscaledCell(SelectCell):
+class UnscaledForm(TextForm):
     """DECIMAL: base64 of the digits without a point, in the fewest big-endian signed bytes."""
 
     __slots__ = ()
@@ -50,7 +50,7 @@ class UnscaledCell(SelectCell):
 
 
 @final
-class SignedBigintCell(SelectCell):
+class SignedBigintForm(TextForm):
     """BIGINT UNSIGNED: from 2^63 on, the same 64 bits as a negative number."""
 
     __slots__ = ()
@@ -62,7 +62,7 @@ class SignedBigintCell(SelectCell):
 
 
 @final
-class YearCell(SelectCell):
+class YearForm(TextForm):
     """YEAR: a number; the year 0 is 1900."""
 
     __slots__ = ()
@@ -73,7 +73,7 @@ class YearCell(SelectCell):
 
 
 @final
-class JavaNumberCell(SelectCell):
+class JavaNumberForm(TextForm):
     """FLOAT and DOUBLE with their shortest digits, with an exponent where Java has one."""
 
     __slots__ = ("_single",)
@@ -91,7 +91,7 @@ class JavaNumberCell(SelectCell):
 
 
 @final
-class RoundedCell(SelectCell):
+class RoundedForm(TextForm):
     """DECIMAL as the nearest 64-bit float."""
 
     __slots__ = ()
@@ -180,27 +180,7 @@ _LITTLE_ENDIAN: Final = 1
 
 
 @final
-class RewrittenCell(SelectCell):
-    """A cell whose text in our own form becomes another one."""
-
-    __slots__ = ("_form", "_scratch", "_written")
-
-    def __init__(self, written: SelectCell, form: SelectCell) -> None:
-        """Give what `written` appends to `form`."""
-        self._written = written
-        self._form = form
-        self._scratch = BytesWriter()
-
-    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        scratch = self._scratch
-        scratch.truncate(0)
-        self._written.put(scratch, data, start, end)
-        text = scratch.getvalue()
-        self._form.put(out, text, 0, len(text))
-
-
-@final
-class LittleEndianBitsCell(SelectCell):
+class LittleEndianBitsForm(TextForm):
     """BIT(n), n above 1: base64 of its bytes, the lowest first."""
 
     __slots__ = ("_length",)
@@ -217,13 +197,13 @@ class LittleEndianBitsCell(SelectCell):
 
 
 @final
-class JavaVectorCell(SelectCell):
+class JavaVectorForm(TextForm):
     """VECTOR: an array of numbers as Java prints them."""
 
     __slots__ = ("_number",)
 
     def __init__(self) -> None:
-        self._number = JavaNumberCell(single=True)
+        self._number = JavaNumberForm(single=True)
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append the array, of `[1.0,2.5]`."""
@@ -240,7 +220,7 @@ class JavaVectorCell(SelectCell):
             at += 1
 
 
-def put_point(out: BytesWriter, wkb: bytes, srid: i64, number: JavaNumberCell) -> None:
+def put_point(out: BytesWriter, wkb: bytes, srid: i64, number: JavaNumberForm) -> None:
     """Append a POINT with its coordinates; `number` writes them."""
     out.write(b'{"x":')
     _put_coordinate(out, wkb, _X, number)
@@ -267,7 +247,7 @@ def _put_wkb(out: BytesWriter, wkb: bytes, srid: i64) -> None:
     out.append(u8(0x7D))
 
 
-def _put_coordinate(out: BytesWriter, wkb: bytes, at: i64, number: JavaNumberCell) -> None:
+def _put_coordinate(out: BytesWriter, wkb: bytes, at: i64, number: JavaNumberForm) -> None:
     scratch = BytesWriter()
     little = len(wkb) >= _POINT_LENGTH and wkb[0] == _LITTLE_ENDIAN
     put_float64(scratch, read_f64_le(wkb, at) if little else read_f64_be(wkb, at))

@@ -21,7 +21,7 @@ from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.labels import has_uncertain_labels
-from connector.stream.envelope.cells.values import not_text
+from connector.stream.envelope.cells.writers import not_text
 from connector.stream.envelope.debezium.filter_terms import Term
 
 NUMBER: Final = "number"

@@ -16,8 +16,7 @@ from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_utf8
-from connector.stream.envelope.cells.image_cells import CellWriter
-from connector.stream.envelope.cells.select_cells import SelectCell
+from connector.stream.envelope.cells.writers import CellWriter, TextForm
 
 _BACKSLASH: Final = 0x5C
 _LOWER_U: Final = 0x75
@@ -30,7 +29,7 @@ _REWRITTEN = re.compile("\\\\(u....|.)|[\U00010000-\U0010ffff]")
 
 @final
 class EscapedWriter(CellWriter):
-    """A string of a row image, with Debezium's escapes."""
+    """A string with Debezium's escapes."""
 
     __slots__ = ("_written",)
 
@@ -44,23 +43,8 @@ class EscapedWriter(CellWriter):
 
 
 @final
-class EscapedCell(SelectCell):
-    """A string of a SELECT, with Debezium's escapes."""
-
-    __slots__ = ("_written",)
-
-    def __init__(self, written: SelectCell) -> None:
-        self._written = written
-
-    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        first: i64 = len(out)
-        self._written.put(out, data, start, end)
-        _rewrite(out, first)
-
-
-@final
 class CompactDocumentWriter(CellWriter):
-    """JSON of a row image, as a string with the document's text without spaces."""
+    """JSON, as a string with the document's text without spaces."""
 
     __slots__ = ("_printed", "_reader", "_text")
 
@@ -131,7 +115,7 @@ def _rewrite(out: BytesWriter, start: i64) -> None:
 
 
 @final
-class UrlSafeCell(SelectCell):
+class UrlSafeForm(TextForm):
     """Base64 with `-` and `_`."""
 
     __slots__ = ()
@@ -144,7 +128,7 @@ class UrlSafeCell(SelectCell):
 
 
 @final
-class HexCell(SelectCell):
+class HexForm(TextForm):
     """Two digits for each byte."""
 
     __slots__ = ()
@@ -158,15 +142,15 @@ class HexCell(SelectCell):
 
 @final
 class BinaryTextWriter(CellWriter):
-    """The bytes of a row image, in one of these forms."""
+    """Bytes in one of these forms."""
 
-    __slots__ = ("_cell", "_reader")
+    __slots__ = ("_form", "_reader")
 
-    def __init__(self, reader: CharacterReader, cell: SelectCell) -> None:
-        """Write what `reader` reads with `cell`."""
+    def __init__(self, reader: CharacterReader, form: TextForm) -> None:
+        """Write what `reader` reads in `form`."""
         self._reader = reader
-        self._cell = cell
+        self._form = form
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         data = self._reader.read_bytes(image)
-        self._cell.put(out, data, 0, len(data))
+        self._form.put(out, data, 0, len(data))

@@ -17,7 +17,7 @@ from connector.binlog.text_writer import QUOTE, put_int
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.cells.select_cells import SelectCell, TimestampCell, put_slice
+from connector.stream.envelope.cells.writers import TextForm, put_slice
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 
 _ZERO: Final = 0x30
@@ -132,7 +132,7 @@ EPOCH_TEXT: Final = b'"1970-01-01T00:00:00Z"'
 
 
 @final
-class EpochDaysCell(SelectCell):
+class EpochDaysForm(TextForm):
     """DATE: days since 1970."""
 
     __slots__ = ("_zero",)
@@ -151,7 +151,7 @@ class EpochDaysCell(SelectCell):
 
 
 @final
-class EpochDatetimeCell(SelectCell):
+class EpochDatetimeForm(TextForm):
     """DATETIME: milliseconds, microseconds or nanoseconds since 1970, as if it were UTC."""
 
     __slots__ = ("_digits", "_unfit", "_zero")
@@ -185,26 +185,30 @@ class EpochDatetimeCell(SelectCell):
 
 
 @final
-class ZonedTimestampCell(SelectCell):
+class ZonedTimestampForm(TextForm):
     """TIMESTAMP: `2018-06-20T13:37:03.123Z`, in UTC."""
 
-    __slots__ = ("_exact", "_zero")
+    __slots__ = ("_zero",)
 
     def __init__(self, zero: bytes) -> None:
         """Write `zero` for the zero value."""
         self._zero = zero
-        self._exact = TimestampCell()
 
     def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
         """Append the text, of `YYYY-MM-DD hh:mm:ss[.ffffff]` in UTC."""
         if has_zero_part(data, start):
             out.write(self._zero)
         else:
-            self._exact.put(out, data, start, end)
+            out.append(u8(QUOTE))
+            put_slice(out, data, start, start + DATE_LENGTH)
+            out.append(u8(_T))
+            put_slice(out, data, start + DATE_LENGTH + 1, end)
+            out.append(u8(_Z))
+            out.append(u8(QUOTE))
 
 
 @final
-class DurationCell(SelectCell):
+class DurationForm(TextForm):
     """TIME: microseconds or nanoseconds, maybe negative."""
 
     __slots__ = ("_digits",)
@@ -222,7 +226,7 @@ class DurationCell(SelectCell):
 
 
 @final
-class TimeOfDayCell(SelectCell):
+class TimeOfDayForm(TextForm):
     """TIME: milliseconds since midnight, up to 24:00:00."""
 
     __slots__ = ("_unfit",)
@@ -264,7 +268,7 @@ EPOCH_DATE: Final = b'"1970-01-01Z"'
 
 
 @final
-class IsoDateCell(SelectCell):
+class IsoDateForm(TextForm):
     """DATE: `2019-07-09Z`."""
 
     __slots__ = ("_zero",)
@@ -284,7 +288,7 @@ class IsoDateCell(SelectCell):
 
 
 @final
-class IsoDatetimeCell(SelectCell):
+class IsoDatetimeForm(TextForm):
     """DATETIME: `2019-07-09T02:28:57.1Z`, without zeros at the end of the fraction."""
 
     __slots__ = ("_zero",)
@@ -307,7 +311,7 @@ class IsoDatetimeCell(SelectCell):
 
 
 @final
-class IsoTimeCell(SelectCell):
+class IsoTimeForm(TextForm):
     """TIME: `02:28:57.1Z`, the time of a day; 24:00:00 is midnight."""
 
     __slots__ = ("_unfit",)

@@ -1,8 +1,7 @@
 """Masks, hashes and truncations of text, and the cells that write them.
 
 The results are those of Debezium's options `column.mask.with.length.chars`, `column.mask.hash` and
-`column.mask.hash.v2`, and `column.truncate.to.length.chars`. The cells are of row images and of
-SELECTs.
+`column.mask.hash.v2`, and `column.truncate.to.length.chars`.
 https://debezium.io/documentation/reference/stable/connectors/mysql.html
 """
 
@@ -11,13 +10,11 @@ import json
 from typing import Final, final
 
 from librt.strings import BytesWriter
-from mypy_extensions import i64
 
 from connector.binlog.columns.column import ColumnReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import quoted
-from connector.stream.envelope.cells.image_cells import CellWriter
-from connector.stream.envelope.cells.select_cells import SelectCell
+from connector.stream.envelope.cells.writers import CellWriter
 from connector.stream.envelope.debezium.string_cells import with_escapes
 
 # Java's serialized form of a string: the stream's header, and its tag.
@@ -137,7 +134,7 @@ class ConstantWriter(CellWriter):
 
 @final
 class TransformWriter(CellWriter):
-    """A text of a row image."""
+    """A text that becomes another one."""
 
     __slots__ = ("_change", "_escapes", "_scratch", "_written")
 
@@ -153,39 +150,4 @@ class TransformWriter(CellWriter):
         scratch = self._scratch
         scratch.truncate(0)
         self._written.put(image, scratch)
-        out.write(transformed_json(scratch.getvalue(), self._change, escapes=self._escapes))
-
-
-@final
-class ConstantCell(SelectCell):
-    """A cell of a SELECT that is not looked at."""
-
-    __slots__ = ("_text",)
-
-    def __init__(self, text: bytes) -> None:
-        self._text = text
-
-    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        del data, start, end
-        out.write(self._text)
-
-
-@final
-class TransformCell(SelectCell):
-    """A text of a SELECT."""
-
-    __slots__ = ("_change", "_escapes", "_scratch", "_written")
-
-    def __init__(self, written: SelectCell, change: TextTransform, *, escapes: bool) -> None:
-        """Change what `written` appends; `escapes` as in `changed_json`."""
-        self._written = written
-        self._change = change
-        self._escapes = escapes
-        self._scratch = BytesWriter()
-
-    def put(self, out: BytesWriter, data: bytes, start: i64, end: i64) -> None:
-        """Append the changed text in quotes."""
-        scratch = self._scratch
-        scratch.truncate(0)
-        self._written.put(scratch, data, start, end)
         out.write(transformed_json(scratch.getvalue(), self._change, escapes=self._escapes))

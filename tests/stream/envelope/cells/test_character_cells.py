@@ -12,7 +12,7 @@ from connector.binlog.columns.strings import StringReader, varchar_prefix
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.cells.image_cells import character_writer
+from connector.stream.envelope.cells.writers import exact_writer
 from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def written(data: bytes, key: int) -> bytes:
     )
     out = BytesWriter()
     image = PayloadReader(bytes([len(data)]) + data)
-    character_writer(column, StringReader(of_log, varchar_prefix(of_log))).put(image, out)
+    exact_writer(column, StringReader(of_log, varchar_prefix(of_log))).put(image, out)
     assert image.offset == len(data) + 1
     return out.getvalue()
 

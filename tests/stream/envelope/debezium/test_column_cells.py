@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from librt.strings import BytesWriter
 
+from connector.binlog.columns.column import Column, ColumnType
+from connector.binlog.columns.floats import VectorReader
+from connector.binlog.columns.integers import BitReader, IntegerReader
+from connector.binlog.columns.json import JsonReader
+from connector.binlog.columns.strings import StringReader
+from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import UnsupportedChange
-from connector.stream.envelope.debezium.column_cells import debezium_cell, debezium_encoder
+from connector.stream.envelope.cells.selected import selected_reader
+from connector.stream.envelope.debezium.column_cells import debezium_writer
 from connector.stream.envelope.debezium.number_cells import java_text
 from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
 from connector.stream.envelope.debezium.string_cells import put_compact, with_escapes
 
 if TYPE_CHECKING:
+    from connector.binlog.columns.column import ColumnReader
     from connector.foundation.contract import SchemaColumn
 
 
@@ -22,13 +31,19 @@ def column(kind: str, **facts: object) -> SchemaColumn:
     return {**base, **facts}  # type: ignore[typeddict-item]
 
 
-def written(of: SchemaColumn, text: str, form: DebeziumProfile) -> str:
-    cell = debezium_cell(of, form, point=False)
-    if cell is None:
-        return "as exact"
+def written(of: SchemaColumn, text: str | bytes, form: DebeziumProfile) -> str:
+    """Return the cell of a SELECT."""
+    data = b"##%b##" % (text.encode() if isinstance(text, str) else text)
     out = BytesWriter()
-    data = f"##{text}##".encode()
-    cell.put(out, data, 2, len(data) - 2)
+    writer = debezium_writer(of, selected_reader(of), form, point=False)
+    writer.put(PayloadReader(data, 2, len(data) - 2), out)
+    return out.getvalue().decode()
+
+
+def logged(of: SchemaColumn, reader: ColumnReader, data: bytes, form: DebeziumProfile) -> str:
+    """Return the cell of a row image."""
+    out = BytesWriter()
+    debezium_writer(of, reader, form, point=False).put(PayloadReader(data), out)
     return out.getvalue().decode()
 
 
@@ -57,7 +72,7 @@ def test_a_printed_cell_has_its_form(kind: str, text: str, json: str) -> None:
 def test_decimals_have_the_form_that_is_chosen() -> None:
     of = column("decimal", scale=2)
     assert written(of, "-12345678.50", DebeziumProfile("double")) == "-1.23456785E7"
-    assert written(of, "-12345678.50", DebeziumProfile("string")) == "as exact"
+    assert written(of, "-12345678.50", DebeziumProfile("string")) == '"-12345678.50"'
 
 
 def test_a_date_that_cannot_be_null_is_the_first_day() -> None:
@@ -119,26 +134,20 @@ def test_a_time_that_its_form_cannot_express_is_refused(times: Any, kind: str, t
 
 @pytest.mark.parametrize(
     ("binary", "json"),
-    [("bytes", "as exact"), ("base64-url-safe", '"-_8="'), ("hex", '"fbff"')],
+    [("bytes", '"+/8="'), ("base64-url-safe", '"-_8="'), ("hex", '"fbff"')],
 )
 def test_bytes_have_the_form_that_is_chosen(binary: Any, json: str) -> None:
     form = DebeziumProfile(binary=binary)
-    cell = debezium_cell(column("blob"), form, point=False)
-    of_values = debezium_encoder(column("blob"), form, point=False)
-    if cell is None:
-        assert json == "as exact"
-        assert of_values(b"\xfb\xff") == '"+/8="'
-        return
-    out = BytesWriter()
-    cell.put(out, b"#\xfb\xff#", 1, 3)
-    assert out.getvalue().decode() == json == of_values(b"\xfb\xff")
+    assert written(column("blob"), b"\xfb\xff", form) == json
+    stored = StringReader(Column(ColumnType.BLOB, 1, nullable=True), 1)
+    assert logged(column("blob"), stored, b"\x02\xfb\xff", form) == json
 
 
 def test_an_unsigned_bigint_can_be_a_decimal() -> None:
     form = DebeziumProfile("double", unsigned_bigints="precise")
     of = column("bigint", unsigned=True)
     assert written(of, "18446744073709551615", form) == '"AP//////////"'
-    assert debezium_encoder(of, form, point=False)(7) == '"Bw=="'
+    assert logged(of, IntegerReader(8, True), b"\x07" + bytes(7), form) == '"Bw=="'
 
 
 @pytest.mark.parametrize(
@@ -167,17 +176,23 @@ def test_two_columns_cannot_be_one_field() -> None:
     )
 
 
-def test_values_have_the_form_of_cells() -> None:
+def test_row_images_have_the_form_of_selects() -> None:
     form = DebeziumProfile()
     bits = column("bit", length=9)
-    assert debezium_encoder(bits, form, point=False)(256) == '"AAE="'
+    assert logged(bits, BitReader(9), b"\x01\x00", form) == '"AAE="'
     assert written(bits, "\x01\x00", form) == '"AAE="'
     wide = column("bigint", unsigned=True)
-    assert debezium_encoder(wide, form, point=False)(2**64 - 1) == "-1"
-    assert debezium_encoder(column("json"), form, point=False)('{"a": [1, 2]}') == (
-        '"{\\"a\\":[1,2]}"'
-    )
-    assert debezium_encoder(column("vector"), form, point=False)([1.0, -2.5e8]) == "[1.0,-2.5E8]"
+    assert logged(wide, IntegerReader(8, True), b"\xff" * 8, form) == "-1"
+    floats = struct.pack("<2f", 1.0, -2.5e8)
+    assert logged(column("vector"), VectorReader(1), b"\x08" + floats, form) == "[1.0,-2.5E8]"
+    assert written(column("vector"), floats, form) == "[1.0,-2.5E8]"
+
+
+def test_documents_of_the_log_have_no_spaces_and_those_of_selects_are_as_printed() -> None:
+    form = DebeziumProfile()
+    stored = bytes.fromhex("0001000c000b00010005010061")  # {"a": 1}
+    assert logged(column("json"), JsonReader(1), bytes([13]) + stored, form) == '"{\\"a\\":1}"'
+    assert written(column("json"), '{"a": 1}', form) == '"{\\"a\\": 1}"'
 
 
 @pytest.mark.parametrize(

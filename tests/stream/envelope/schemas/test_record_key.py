@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from librt.strings import BytesWriter
 
+from connector.binlog.columns.column import Column, ColumnType
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.options import EnvelopeOptions
-from connector.stream.envelope.row_encoder import RowEncoder
+from connector.stream.envelope.row_writer import RowWriter
 from connector.stream.envelope.schemas.column_masks import TextMask
 from connector.stream.envelope.schemas.table_schema import TableSchema, record_key_indexes
 from tests.stream.envelope.collected import Collected
 from tests.stream.envelope.copies.test_select_rows import NOW_US, READ_AT, TEXT, column, row
+from tests.stream.envelope.test_row_writer import rows_event
 
 if TYPE_CHECKING:
     from connector.foundation.contract import SchemaColumn
@@ -31,10 +34,21 @@ def test_a_key_has_the_columns_in_the_order_of_the_settings() -> None:
 
 
 def test_a_key_can_have_null() -> None:
-    encoder = RowEncoder(ORDERS, FORM)
-    assert encoder.has_message_key
-    assert encoder.record_key([1, None, "a"]) == b'{"customer":null,"text":"a"}'
-    assert encoder.key([1, None, "a"]) == b'{"id":1}'
+    columns = [
+        Column(ColumnType.TINY, 0, nullable=True, name="id", primary_key=1),
+        Column(ColumnType.TINY, 0, nullable=True, name="customer"),
+        Column(ColumnType.VARCHAR, 20, nullable=True, name="text", collation=255),
+    ]
+    rows = rows_event(columns, b"\x02\x01\x01a")
+    schema = TableSchema.from_table_map(rows.table_map, "")
+    writer = RowWriter(rows.table_map, schema, DebeziumProfile(message_keys=('shop.t:c"1,c"2',)))
+    writer.begin(rows)
+    assert writer.has_message_key
+    assert writer.next_row()
+    out = BytesWriter()
+    writer.put(out)
+    assert writer.record_key(out) == b'{"c\\"1":null,"c\\"2":"a"}'
+    assert writer.key(out) == b'{"c\\"0":1}'
 
 
 def test_a_copied_row_is_left_out_by_its_own_key() -> None:

@@ -1,25 +1,20 @@
-"""The JSON forms of values: of decoded values by column type, and of values built from parts.
+"""Decoded values as JSON, by the type of their column.
 
 The forms are those of `contract.COLUMN_TYPES` (the `lossless` profile): every value is exact and
-readable without a schema. The caller writes NULL. The functions that append a label or a geometry
-to bytes serve the cells of the log and of SELECTs; they take labels as JSON strings that were
-quoted once for a column.
+readable without a schema. Records are written from bytes (`stream.envelope.cells`), in the same
+forms. The caller writes NULL.
 """
 
 from collections.abc import Callable
 from json.encoder import encode_basestring
-from typing import Any, Final
+from typing import Any
 
 from librt.base64 import b64encode
-from librt.strings import BytesWriter
-from mypy_extensions import i64, u8
 
 from connector.binlog.columns.column import EnumIndex
 from connector.binlog.columns.floats import float32_text
-from connector.binlog.text_writer import QUOTE, put_uint
 from connector.foundation.contract import SchemaColumn
-from connector.foundation.errors import UnsupportedChange
-from connector.stream.envelope import record_errors
+from connector.stream.envelope.cells.writers import not_text, require_form
 
 
 def value_encoder(column: SchemaColumn) -> Callable[[Any], str]:
@@ -34,10 +29,8 @@ def value_encoder(column: SchemaColumn) -> Callable[[Any], str]:
         return _boolean if column.get("length") == 1 else _digits
     if kind in _TEXTS:
         return _text_encoder(column)
-    encoder = _ENCODERS.get(kind)
-    if encoder is None:
-        raise UnsupportedChange(record_errors.NO_FORM, column=column["name"], type=kind)
-    return encoder
+    require_form(column)
+    return _ENCODERS[kind]
 
 
 def _text_encoder(column: SchemaColumn) -> Callable[[Any], str]:
@@ -47,11 +40,6 @@ def _text_encoder(column: SchemaColumn) -> Callable[[Any], str]:
         raise not_text(column["name"])
 
     return encode
-
-
-def not_text(column: str) -> UnsupportedChange:
-    """Return the refusal of a value that is bytes, or a number, where text should be."""
-    return UnsupportedChange(record_errors.NOT_TEXT, column=column)
 
 
 def _digits(value: int) -> str:
@@ -112,43 +100,3 @@ _ENCODERS: dict[str, Callable[[Any], str]] = {
     "geometry": _geometry,
     "vector": _vector,
 }
-
-
-_COMMA: Final = 0x2C
-_CLOSE: Final = 0x7D
-
-
-def put_label(out: BytesWriter, labels: list[bytes], index: i64) -> None:
-    """Append the label of an ENUM, or an object with an index that has no label."""
-    if index < len(labels):
-        out.write(labels[index])
-        return
-    out.write(b'{"index":')
-    put_uint(out, index)
-    out.append(u8(_CLOSE))
-
-
-def put_labels(out: BytesWriter, labels: list[bytes], mask: int) -> None:
-    """Append the labels of a SET as one string, with commas between them.
-
-    `labels` have no quotes; bits of `mask` without a label are ignored.
-    """
-    out.append(u8(QUOTE))
-    several = False
-    for label in labels:
-        if mask & 1:
-            if several:
-                out.append(u8(_COMMA))
-            out.write(label)
-            several = True
-        mask >>= 1
-    out.append(u8(QUOTE))
-
-
-def put_geometry(out: BytesWriter, wkb: bytes, srid: i64) -> None:
-    """Append an object with the SRID and the base64 of the WKB."""
-    out.write(b'{"wkb":"')
-    out.write(b64encode(wkb))
-    out.write(b'","srid":')
-    put_uint(out, srid)
-    out.append(u8(_CLOSE))
