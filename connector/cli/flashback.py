@@ -9,8 +9,8 @@ from connector.cli import command_errors
 from connector.cli.log_input import opened_logs, selection_of, shown_progress, standard_output
 from connector.foundation.errors import ConfigError
 from connector.logs.dump.dump import Dump, DumpOptions
+from connector.logs.flashback.reverse_spool import ReverseSpool
 from connector.logs.flashback.undo import Undo
-from connector.logs.flashback.undo_statements import ReverseSpool
 from connector.logs.inputs import LogInput, ReadingOptions
 from connector.logs.output import LineOutput
 from connector.logs.recovery import Gap

@@ -1,11 +1,8 @@
 """SQL literals of stored values, which the server reads back to the same value.
 
-`literal_writer` writes the values of a column from the bytes of row images, without a Python object
-for each value. Text is written in the character set of the connection if it can be, else as bytes
-with the column's character set.
-
-`literal` returns the same text for a decoded value. It writes text in the column's own character
-set, so that no conversion changes it; therefore text columns are read as bytes (`raw_columns`).
+They are written from the bytes of row images, by one writer for each family of columns. Text is
+written in the character set of the connection if it can be, else as bytes with the column's
+character set: no conversion changes it. Therefore text columns are read as bytes (`raw_columns`).
 ENUM and SET are written as numbers, floats as the exact DOUBLE, geometries and vectors as their
 stored bytes.
 
@@ -14,30 +11,21 @@ https://dev.mysql.com/doc/refman/8.4/en/charset-introducer.html
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
-from struct import pack
-from typing import Final, final
+from typing import Any, Final, final
 
 from librt.strings import BytesWriter, read_f64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.character_sets import BINARY_COLLATION
-from connector.binlog.columns import floats, temporal
-from connector.binlog.columns.column import (
-    Column,
-    ColumnReader,
-    ColumnType,
-    EnumIndex,
-    Geometry,
-    PrintedReader,
-    Value,
-)
-from connector.binlog.columns.decimal import DecimalReader
-from connector.binlog.columns.integers import EnumReader, IntegerReader, YearReader
-from connector.binlog.columns.json import JsonReader
+from connector.binlog.columns import floats
+from connector.binlog.columns.column import Column, ColumnReader, Family
+from connector.binlog.columns.integers import EnumReader, SetReader
+from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.json_document import put_json
 from connector.binlog.columns.json_scalars import double_text
-from connector.binlog.columns.strings import StringReader
+from connector.binlog.columns.strings import CharacterReader, StringReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import (
     QUOTE,
@@ -47,11 +35,11 @@ from connector.binlog.sql_text import (
     put_text,
     sql_text,
 )
-from connector.binlog.text_writer import put_uint
-from connector.foundation.errors import DecodeError
+from connector.binlog.text_writer import put_ascii, put_uint
+from connector.foundation.errors import UnsupportedChange
 from connector.logs import undo_errors
 from connector.logs.dump.text.string_values import ValueWriter
-from connector.logs.dump.text.values import NumberText, TemporalText
+from connector.logs.dump.text.values import BitText, NumberText, TemporalText
 
 # Character sets whose bytes are written as text of the connection, which is utf8mb4.
 UTF8_CHARSETS = ("utf8mb4", "utf8mb3", "ascii")
@@ -74,57 +62,33 @@ def raw_columns(columns: list[Column]) -> list[Column]:
     ]
 
 
-def literal(column: Column, value: Value) -> str:
-    """Return the literal of a value that was read from the log's `column`, one of `raw_columns`.
+def literal_writer(column: Column, reader: ColumnReader) -> ValueWriter:
+    """Return the writer for the values of `column`.
 
-    Raises DecodeError for a JSON document that the server would read back as another one.
+    `reader` reads text as bytes and labels as numbers (`raw_columns`). The writer raises
+    UnsupportedChange for a JSON document that the server would read back as another one.
     """
-    if value is None:
-        return "NULL"
-    if isinstance(value, bytes):
-        return _string(value, column.charset)
-    if isinstance(value, str):
-        return _text(column, value)
-    if isinstance(value, int):
-        if column.real_type == ColumnType.BIT:
-            return f"b'{value:0{column.length}b}'"
-        return str(value)
-    if isinstance(value, float):
-        # With an exponent, a number is a DOUBLE, and a FLOAT is widened to one without change.
-        text = repr(value)
-        return text if "e" in text else f"{text}e0"
-    if isinstance(value, EnumIndex):
-        return str(value.index)
-    return _hex(stored_bytes(value))
+    family = column.family
+    assert family is not None
+    return LITERALS[family](column, reader)
 
 
-def matches(column: Column, value: Value) -> str:
-    """Return the condition that the column holds exactly `value`, NULL included.
+def condition(column: Column, reader: ColumnReader) -> tuple[bytes, ValueWriter]:
+    """Return what comes before the value in the condition that the column holds it, and its writer.
 
     Text is compared byte by byte, because a collation may treat different texts as equal.
     """
     name = ansi_identifier(column.name or "")
-    if value is None:
-        return f"{name} IS NULL"
-    if isinstance(value, (bytes, list, Geometry)):
-        return f"CAST({name} AS BINARY) = {_hex(stored_bytes(value))}"
-    if column.real_type == ColumnType.JSON:
-        assert isinstance(value, str)
-        return f"CAST({name} AS CHAR) COLLATE utf8mb4_bin = {string_literal(value)}"
-    if column.real_type == ColumnType.YEAR:
+    family = column.family
+    if family is Family.JSON:
+        assert isinstance(reader, DocumentReader)
+        return f"CAST({name} AS CHAR) COLLATE utf8mb4_bin = ".encode(), _JsonText(reader)
+    if family is Family.YEAR:
         # Otherwise 0 would be read as the year 2000.
-        return f"{name} + 0 = {value}"
-    return f"{name} = {literal(column, value)}"
-
-
-def stored_bytes(value: Value) -> bytes:
-    """Return the bytes of a string, a geometry or a vector as the column stores them."""
-    if isinstance(value, Geometry):
-        return value.srid.to_bytes(4, "little") + value.wkb
-    if isinstance(value, list):
-        return pack(f"<{len(value)}f", *value)
-    assert isinstance(value, bytes)
-    return value
+        return f"{name} + 0 = ".encode(), literal_writer(column, reader)
+    if family in _STORED:
+        return f"CAST({name} AS BINARY) = ".encode(), _BytesLiteral(column, reader)
+    return f"{name} = ".encode(), literal_writer(column, reader)
 
 
 def string_literal(text: str) -> str:
@@ -150,18 +114,6 @@ def _string(value: bytes, charset: str | None) -> str:
     return f"_{charset} {_hex(value)}"
 
 
-def _text(column: Column, value: str) -> str:
-    if column.real_type == ColumnType.ENUM:
-        # Without labels the only text is '', the error value, which is index 0.
-        return "0"
-    if column.real_type == ColumnType.JSON:
-        _require_plain_json(value)
-        return f"CAST({string_literal(value)} AS JSON)"
-    if column.real_type == ColumnType.NEWDECIMAL:
-        return value
-    return string_literal(value)
-
-
 def _hex(value: bytes) -> str:
     return f"X'{value.hex()}'"
 
@@ -184,7 +136,7 @@ def _require_plain_json(text: str) -> None:
 
 
 def _refuse(number: str) -> None:
-    raise DecodeError(undo_errors.JSON_DECIMAL, length=len(number))
+    raise UnsupportedChange(undo_errors.JSON_DECIMAL, length=len(number))
 
 
 # The positive numbers that Python writes without an exponent.
@@ -193,49 +145,15 @@ _PLAIN_MAX: Final = 1e16
 # The memory of a large document must be freed.
 _KEPT_BYTES_MAX: Final = 1024 * 1024
 
-_NUMBERS = (IntegerReader, DecimalReader, YearReader)
-_TIMES = (
-    temporal.DateReader,
-    temporal.Timestamp2Reader,
-    temporal.Datetime2Reader,
-    temporal.Time2Reader,
-    temporal.TimestampReader,
-    temporal.DatetimeReader,
-    temporal.TimeReader,
-)
-
-
-def literal_writer(column: Column, reader: ColumnReader) -> ValueWriter:
-    """Return the writer for the values of `column`.
-
-    `reader` reads text as bytes and labels as numbers (`raw_columns`). The writer raises
-    DecodeError also for a value that has no literal.
-    """
-    if isinstance(reader, PrintedReader):
-        if isinstance(reader, _NUMBERS):
-            return NumberText(reader)
-        if isinstance(reader, _TIMES):
-            # A TIMESTAMP is in UTC, the time zone of the session.
-            return TemporalText(reader)
-        if isinstance(reader, floats.DoubleReader):
-            return _DoubleLiteral(column)
-        if isinstance(reader, JsonReader):
-            return _JsonLiteral(column, reader)
-    elif isinstance(reader, EnumReader):
-        return _EnumLiteral(reader)
-    elif isinstance(reader, StringReader) and column.charset in UTF8_CHARSETS:
-        return _TextLiteral(column, reader)
-    return _OtherLiteral(column, reader)
-
 
 @final
 class _TextLiteral(ValueWriter):
     """Text that is stored in the character set of the connection."""
 
-    __slots__ = ("_column", "_prefix")
+    __slots__ = ("_charset", "_prefix")
 
     def __init__(self, column: Column, reader: StringReader) -> None:
-        self._column = column
+        self._charset = column.charset
         self._prefix: i64 = reader.prefix
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -250,25 +168,63 @@ class _TextLiteral(ValueWriter):
             out.append(u8(QUOTE))
         else:
             out.truncate(written)
-            out.write(literal(self._column, data[start:end]).encode())
+            out.write(_string(data[start:end], self._charset).encode())
 
 
 @final
-class _DoubleLiteral(ValueWriter):
-    """Numbers with an exponent, which makes them a DOUBLE."""
+class _CharsetLiteral(ValueWriter):
+    """Text in another character set, or compressed."""
 
-    __slots__ = ("_column",)
+    __slots__ = ("_charset", "_reader")
 
-    def __init__(self, column: Column) -> None:
-        self._column = column
+    def __init__(self, column: Column, reader: CharacterReader) -> None:
+        self._charset = column.charset
+        self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        value = read_f64_le(image.data, image.take(floats.FLOAT64_LENGTH))
-        if _PLAIN_MIN <= abs(value) < _PLAIN_MAX:
-            floats.put_float64_as_python(out, value)
-            out.write(b"e0")
+        out.write(_string(self._reader.read_bytes(image), self._charset).encode())
+
+
+@final
+class _BytesLiteral(ValueWriter):
+    """The bytes of strings, geometries and vectors, as the column stores them."""
+
+    __slots__ = ("_prefix", "_reader")
+
+    def __init__(self, column: Column, reader: ColumnReader) -> None:
+        self._reader = reader if isinstance(reader, CharacterReader) else None
+        self._prefix: i64 = column.metadata
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        reader = self._reader
+        if reader is None:
+            stored = image.read_bytes(image.read_length(self._prefix))
         else:
-            out.write(literal(self._column, floats.require_finite(value)).encode())
+            stored = reader.read_bytes(image)
+        out.write(_hex(stored).encode())
+
+
+@final
+class _FloatLiteral(ValueWriter):
+    """FLOAT and DOUBLE: with an exponent, a number is a DOUBLE, which holds each FLOAT."""
+
+    __slots__ = ("_is_double", "_reader")
+
+    def __init__(self, column: Column, reader: ColumnReader) -> None:
+        self._is_double = column.family is Family.DOUBLE
+        self._reader = reader
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        if self._is_double:
+            value = read_f64_le(image.data, image.take(floats.FLOAT64_LENGTH))
+            if _PLAIN_MIN <= abs(value) < _PLAIN_MAX:
+                floats.put_float64_as_python(out, value)
+                out.write(b"e0")
+                return
+            text = repr(floats.require_finite(value))
+        else:
+            text = repr(self._reader.read(image))
+        put_ascii(out, text if "e" in text else f"{text}e0")
 
 
 @final
@@ -277,7 +233,7 @@ class _EnumLiteral(ValueWriter):
 
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: EnumReader) -> None:
+    def __init__(self, _: object, reader: EnumReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -285,13 +241,25 @@ class _EnumLiteral(ValueWriter):
 
 
 @final
+class _SetLiteral(ValueWriter):
+    """The masks of labels."""
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, _: object, reader: SetReader) -> None:
+        self._reader = reader
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        put_ascii(out, str(self._reader.read_mask(image)))
+
+
+@final
 class _JsonLiteral(ValueWriter):
     """Documents."""
 
-    __slots__ = ("_column", "_reader", "_text")
+    __slots__ = ("_reader", "_text")
 
-    def __init__(self, column: Column, reader: JsonReader) -> None:
-        self._column = column
+    def __init__(self, _: object, reader: DocumentReader) -> None:
         self._reader = reader
         self._text = BytesWriter()
 
@@ -302,7 +270,8 @@ class _JsonLiteral(ValueWriter):
         document = text.getvalue()
         if has_decimal or not document.isascii():
             # The server may read a number back as another one, and text may need to be bytes.
-            out.write(literal(self._column, document.decode()).encode())
+            _require_plain_json(document.decode())
+            out.write(b"CAST(%b AS JSON)" % string_literal(document.decode()).encode())
         else:
             out.write(b"CAST('")
             put_text(out, document, 0, len(document), SQL_TEXTS)
@@ -312,14 +281,57 @@ class _JsonLiteral(ValueWriter):
 
 
 @final
-class _OtherLiteral(ValueWriter):
-    """All other values."""
+class _JsonText(ValueWriter):
+    """The text of documents."""
 
-    __slots__ = ("_column", "_reader")
+    __slots__ = ("_reader",)
 
-    def __init__(self, column: Column, reader: ColumnReader) -> None:
-        self._column = column
+    def __init__(self, reader: DocumentReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        out.write(literal(self._column, self._reader.read(image)).encode())
+        out.write(string_literal(self._reader.read_text(image)).encode())
+
+
+def _text(column: Column, reader: CharacterReader) -> ValueWriter:
+    if isinstance(reader, StringReader) and column.charset in UTF8_CHARSETS:
+        return _TextLiteral(column, reader)
+    return _CharsetLiteral(column, reader)
+
+
+# Compared by their bytes.
+_STORED: Final = frozenset(
+    {
+        Family.CHAR, Family.VARCHAR, Family.TEXT, Family.BINARY, Family.VARBINARY, Family.BLOB,
+        Family.GEOMETRY, Family.VECTOR,
+    }
+)  # fmt: skip
+
+# Any stands for the reader of the family. A TIMESTAMP is in UTC, the time zone of the session.
+LITERALS: Final[dict[Family, Callable[[Column, Any], ValueWriter]]] = {
+    Family.TINYINT: NumberText,
+    Family.SMALLINT: NumberText,
+    Family.MEDIUMINT: NumberText,
+    Family.INT: NumberText,
+    Family.BIGINT: NumberText,
+    Family.DECIMAL: NumberText,
+    Family.FLOAT: _FloatLiteral,
+    Family.DOUBLE: _FloatLiteral,
+    Family.BIT: BitText,
+    Family.CHAR: _text,
+    Family.VARCHAR: _text,
+    Family.TEXT: _text,
+    Family.ENUM: _EnumLiteral,
+    Family.SET: _SetLiteral,
+    Family.BINARY: _BytesLiteral,
+    Family.VARBINARY: _BytesLiteral,
+    Family.BLOB: _BytesLiteral,
+    Family.DATE: TemporalText,
+    Family.DATETIME: TemporalText,
+    Family.TIMESTAMP: TemporalText,
+    Family.TIME: TemporalText,
+    Family.YEAR: NumberText,
+    Family.JSON: _JsonLiteral,
+    Family.GEOMETRY: _BytesLiteral,
+    Family.VECTOR: _BytesLiteral,
+}

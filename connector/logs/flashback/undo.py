@@ -32,7 +32,8 @@ from connector.binlog.transactions import transaction_bounds
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.foundation.errors.code import ErrorCode
 from connector.logs import undo_errors
-from connector.logs.flashback.undo_statements import ReverseSpool, TableUndo
+from connector.logs.flashback.reverse_spool import ReverseSpool
+from connector.logs.flashback.undo_statements import TableUndo
 from connector.logs.output import ByteFormat, LineOutput, encoded
 
 # The session must accept values that a strict server refuses but that were stored (zero dates, the

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.cli import command_errors
+from connector.logs.flashback.reverse_spool import ReverseSpool
 from connector.logs.flashback.undo import SESSION, Undo
-from connector.logs.flashback.undo_statements import ReverseSpool
 from connector.logs.output import LineOutput
 from tests.application import invoke
 from tests.foundation.errors.texts import shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.logs.flashback.undo_statements import ReverseSpool
+from connector.logs.flashback.reverse_spool import ReverseSpool
 from tests.logs.flashback.undone import reversed_lines
 
 

@@ -13,9 +13,11 @@ from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.log_errors import EventError
 from connector.binlog.transactions.transaction_bounds import rows_event_of
 from connector.foundation.errors import UnsupportedChange
-from connector.logs.flashback.undo_statements import ReverseSpool, TableUndo
+from connector.logs.flashback.reverse_spool import ReverseSpool
+from connector.logs.flashback.undo_statements import TableUndo
 from tests.golden.golden import GoldenLog, logs, with_inner_events
 from tests.logs.flashback.undone import reversed_lines
+from tests.logs.flashback.value_statements import ValueUndo
 
 UTF8MB4 = 255
 
@@ -35,7 +37,7 @@ def test_bytes_and_values_give_the_same_statements(log: GoldenLog) -> None:
             continue
         undo = TableUndo(rows.table_map, frozenset())
         with ReverseSpool() as spool:
-            expected, error = by_values(undo, rows)
+            expected, error = by_values(rows)
             if error is not None:
                 with pytest.raises(type(error), match=re.escape(error.text)):
                     undo.put(rows, spool)
@@ -44,13 +46,11 @@ def test_bytes_and_values_give_the_same_statements(log: GoldenLog) -> None:
                 assert written(spool) == expected
 
 
-def by_values(
-    undo: TableUndo, rows: RowsEvent
-) -> tuple[list[str], EventError | UnsupportedChange | None]:
+def by_values(rows: RowsEvent) -> tuple[list[str], EventError | UnsupportedChange | None]:
     """Return the lines, and the error that ends them."""
     lines: list[str] = []
     try:
-        for statement in undo._statements(rows):
+        for statement in ValueUndo(rows).statements(rows):
             lines.extend(statement.split("\n"))
     except (EventError, UnsupportedChange) as error:
         return lines, error
@@ -97,13 +97,12 @@ ROW = b"\x00\x05\x00\x00\x00\x02\xc3\xa9"
         ),
     ],
 )
-def test_whole_images_with_a_key_need_no_values(kind: RowsKind, data: bytes, expected: str) -> None:
+def test_rows_become_statements(kind: RowsKind, data: bytes, expected: str) -> None:
     rows = event(table(ID, TEXT), kind, data)
     undo = TableUndo(rows.table_map, frozenset())
     with ReverseSpool() as spool:
-        assert undo._put_bytes(rows, spool)
+        undo.put(rows, spool)
         assert written(spool) == [expected]
-    assert list(undo._statements(rows)) == [expected]
 
 
 def test_nothing_is_added_of_an_event_whose_last_row_is_cut_off() -> None:
@@ -114,12 +113,11 @@ def test_nothing_is_added_of_an_event_whose_last_row_is_cut_off() -> None:
             TableUndo(rows.table_map, frozenset()).put(rows, spool)
 
 
-def test_a_key_in_another_order_than_the_columns_is_read_as_values() -> None:
+def test_a_key_can_have_another_order_than_the_columns() -> None:
     first = Column(ColumnType.LONG, 0, False, name="b", primary_key=2)
     second = Column(ColumnType.LONG, 0, False, name="a", primary_key=1)
     rows = event(table(first, second), RowsKind.INSERT, b"\0\1\0\0\0\2\0\0\0")
     undo = TableUndo(rows.table_map, frozenset())
     with ReverseSpool() as spool:
-        assert not undo._put_bytes(rows, spool)
         undo.put(rows, spool)
         assert written(spool) == ["DELETE FROM `s`.`t` WHERE `a` = 2 AND `b` = 1 LIMIT 1;"]

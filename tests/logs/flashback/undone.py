@@ -5,8 +5,8 @@ from __future__ import annotations
 from io import BytesIO
 from typing import TYPE_CHECKING
 
+from connector.logs.flashback.reverse_spool import ReverseSpool
 from connector.logs.flashback.undo import Undo
-from connector.logs.flashback.undo_statements import ReverseSpool
 from connector.logs.output import LineOutput
 
 if TYPE_CHECKING:

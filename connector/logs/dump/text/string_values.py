@@ -129,7 +129,7 @@ class DocumentText(_StringText):
 
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: DocumentReader) -> None:
+    def __init__(self, _: object, reader: DocumentReader) -> None:
         super().__init__(reader)
         self._reader = reader
 

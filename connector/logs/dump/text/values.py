@@ -3,18 +3,17 @@
 Numbers are written in full, dates as in SQL, and members of ENUM and SET as labels if known.
 """
 
-from typing import Final, final
+from collections.abc import Callable
+from typing import Any, Final, final
 
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns import integers
-from connector.binlog.columns.column import Column, ColumnReader, PrintedReader
-from connector.binlog.columns.decimal import DecimalReader
-from connector.binlog.columns.floats import DoubleReader, FloatReader, VectorReader
-from connector.binlog.columns.json import DocumentReader
+from connector.binlog.columns.column import Column, ColumnReader, Family, PrintedReader
+from connector.binlog.columns.floats import DoubleReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
-from connector.binlog.columns.temporal import Timestamp2Reader, TimestampReader
+from connector.binlog.columns.temporal import TimestampReader
 from connector.binlog.columns.time_text import fraction_length, put_fraction
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import QUOTE, quoted_text
@@ -33,47 +32,11 @@ def value_writer(column: Column, reader: ColumnReader, *, signs: bool) -> string
 
     `signs` says whether the log has the signs of its columns.
     """
-    if isinstance(reader, PrintedReader):
-        return _number_or_time_writer(column, reader, signs=signs)
-    if isinstance(reader, CharacterReader):
-        return _string_writer(reader)
-    if isinstance(reader, integers.EnumReader):
-        return _EnumText(reader)
-    if isinstance(reader, integers.SetReader):
-        return _MaskText(column.stored_length) if reader.labels is None else _SetText(reader)
-    assert isinstance(reader, GeometryReader)
-    return _GeometryText(reader)
-
-
-def _number_or_time_writer(
-    column: Column, reader: PrintedReader, *, signs: bool
-) -> string_values.ValueWriter:
     if isinstance(reader, integers.IntegerReader) and not signs:
         return _UnknownSignText(reader)
-    if isinstance(reader, (integers.IntegerReader, DecimalReader, FloatReader, VectorReader)):
-        return NumberText(reader)
-    if isinstance(reader, DoubleReader):
-        return _DoubleText(reader)
-    if isinstance(reader, integers.YearReader):
-        return _YearText(reader)
-    if isinstance(reader, Timestamp2Reader):
-        return _EpochText(column.metadata)
-    if isinstance(reader, TimestampReader):
-        return _OldEpochText()
-    if isinstance(reader, integers.BitReader):
-        return _BitText(column.length or 0)
-    if isinstance(reader, DocumentReader):
-        return string_values.DocumentText(reader)
-    return TemporalText(reader)
-
-
-def _string_writer(reader: CharacterReader) -> string_values.ValueWriter:
-    if isinstance(reader, StringReader):
-        if reader.utf8:
-            return string_values.Utf8Text(reader)
-        if reader.binary:
-            return string_values.BytesText(reader)
-    return string_values.CharsetText(reader)
+    family = column.family
+    assert family is not None
+    return TEXTS[family](column, reader)
 
 
 @final
@@ -82,7 +45,7 @@ class NumberText(string_values.ValueWriter):
 
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: PrintedReader) -> None:
+    def __init__(self, _: object, reader: PrintedReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -95,7 +58,7 @@ class TemporalText(string_values.ValueWriter):
 
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: PrintedReader) -> None:
+    def __init__(self, _: object, reader: PrintedReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -134,7 +97,7 @@ class _DoubleText(string_values.ValueWriter):
 
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: DoubleReader) -> None:
+    def __init__(self, _: object, reader: DoubleReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -147,7 +110,7 @@ class _YearText(string_values.ValueWriter):
 
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: integers.YearReader) -> None:
+    def __init__(self, _: object, reader: integers.YearReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -181,13 +144,13 @@ class _OldEpochText(string_values.ValueWriter):
 
 
 @final
-class _BitText(string_values.ValueWriter):
+class BitText(string_values.ValueWriter):
     """BIT(n): n binary digits."""
 
     __slots__ = ("_bits",)
 
-    def __init__(self, bits: int) -> None:
-        self._bits: i64 = bits
+    def __init__(self, column: Column, _: object) -> None:
+        self._bits: i64 = column.length or 0
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         length = (self._bits + 7) >> 3
@@ -237,7 +200,7 @@ class _SetText(string_values.ValueWriter):
 
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: integers.SetReader) -> None:
+    def __init__(self, _: object, reader: integers.SetReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -252,7 +215,7 @@ class _EnumText(string_values.ValueWriter):
 
     __slots__ = ("_labels", "_reader")
 
-    def __init__(self, reader: integers.EnumReader) -> None:
+    def __init__(self, _: object, reader: integers.EnumReader) -> None:
         self._reader = reader
         self._labels = [quoted_text(label).encode("utf-8") for label in reader.labels]
 
@@ -270,7 +233,7 @@ class _GeometryText(string_values.ValueWriter):
 
     __slots__ = ("_reader",)
 
-    def __init__(self, reader: GeometryReader) -> None:
+    def __init__(self, _: object, reader: GeometryReader) -> None:
         self._reader = reader
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
@@ -280,3 +243,52 @@ class _GeometryText(string_values.ValueWriter):
         out.write(b" X'")
         put_ascii(out, stored.read_rest().hex())
         out.append(u8(QUOTE))
+
+
+def _timestamp(column: Column, reader: PrintedReader) -> string_values.ValueWriter:
+    if isinstance(reader, TimestampReader):
+        return _OldEpochText()
+    return _EpochText(column.metadata)
+
+
+def _string(_: Column, reader: CharacterReader) -> string_values.ValueWriter:
+    if isinstance(reader, StringReader):
+        if reader.utf8:
+            return string_values.Utf8Text(reader)
+        if reader.binary:
+            return string_values.BytesText(reader)
+    return string_values.CharsetText(reader)
+
+
+def _set(column: Column, reader: integers.SetReader) -> string_values.ValueWriter:
+    return _MaskText(column.stored_length) if reader.labels is None else _SetText(column, reader)
+
+
+# Any stands for the reader of the family.
+TEXTS: Final[dict[Family, Callable[[Column, Any], string_values.ValueWriter]]] = {
+    Family.TINYINT: NumberText,
+    Family.SMALLINT: NumberText,
+    Family.MEDIUMINT: NumberText,
+    Family.INT: NumberText,
+    Family.BIGINT: NumberText,
+    Family.DECIMAL: NumberText,
+    Family.FLOAT: NumberText,
+    Family.DOUBLE: _DoubleText,
+    Family.BIT: BitText,
+    Family.CHAR: _string,
+    Family.VARCHAR: _string,
+    Family.TEXT: _string,
+    Family.ENUM: _EnumText,
+    Family.SET: _set,
+    Family.BINARY: _string,
+    Family.VARBINARY: _string,
+    Family.BLOB: _string,
+    Family.DATE: TemporalText,
+    Family.DATETIME: TemporalText,
+    Family.TIMESTAMP: _timestamp,
+    Family.TIME: TemporalText,
+    Family.YEAR: _YearText,
+    Family.JSON: string_values.DocumentText,
+    Family.GEOMETRY: _GeometryText,
+    Family.VECTOR: NumberText,
+}
