@@ -7,11 +7,18 @@ forms. The caller writes NULL.
 
 from collections.abc import Callable
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, Final
 
 from librt.base64 import b64encode
 
-from connector.binlog.columns.column import EnumIndex
+from connector.binlog.columns.column import (
+    BINARIES,
+    CHARACTERS,
+    INTEGERS,
+    PRINTED,
+    EnumIndex,
+    Family,
+)
 from connector.binlog.columns.floats import float32_text
 from connector.foundation.contract import SchemaColumn
 from connector.stream.envelope.cells.writers import not_text, require_form
@@ -22,15 +29,20 @@ def value_encoder(column: SchemaColumn) -> Callable[[Any], str]:
 
     Raises UnsupportedChange for a type that the envelope cannot hold.
     """
-    kind = column["type"]
-    if kind == "bigint" and column.get("unsigned", False):
-        return _digits
-    if kind == "bit":
-        return _boolean if column.get("length") == 1 else _digits
-    if kind in _TEXTS:
-        return _text_encoder(column)
     require_form(column)
-    return _ENCODERS[kind]
+    return VALUES[column["type"]](column)
+
+
+def _always(encode: Callable[[Any], str]) -> Callable[[SchemaColumn], Callable[[Any], str]]:
+    return lambda _: encode
+
+
+def _bigint(column: SchemaColumn) -> Callable[[Any], str]:
+    return _digits if column.get("unsigned", False) else str
+
+
+def _bits(column: SchemaColumn) -> Callable[[Any], str]:
+    return _boolean if column.get("length") == 1 else _digits
 
 
 def _text_encoder(column: SchemaColumn) -> Callable[[Any], str]:
@@ -77,26 +89,21 @@ def _vector(value: list[float]) -> str:
     return f"[{','.join(map(float32_text, value))}]"
 
 
-_TEXTS = frozenset({"char", "varchar", "text", "set", "json"})
-
-_ENCODERS: dict[str, Callable[[Any], str]] = {
-    "tinyint": str,
-    "smallint": str,
-    "mediumint": str,
-    "int": str,
-    "bigint": str,
-    "decimal": _quoted,
-    "float": float32_text,
-    "double": repr,
-    "enum": _label,
-    "binary": _base64,
-    "varbinary": _base64,
-    "blob": _base64,
-    "date": _quoted,
-    "datetime": _quoted,
-    "timestamp": _timestamp,
-    "time": _quoted,
-    "year": str,
-    "geometry": _geometry,
-    "vector": _vector,
+VALUES: Final[dict[str, Callable[[SchemaColumn], Callable[[Any], str]]]] = {
+    **dict.fromkeys(INTEGERS, _always(str)),
+    **dict.fromkeys(CHARACTERS, _text_encoder),
+    **dict.fromkeys(BINARIES, _always(_base64)),
+    **dict.fromkeys(PRINTED, _always(_quoted)),
+    Family.BIGINT: _bigint,
+    Family.DECIMAL: _always(_quoted),
+    Family.FLOAT: _always(float32_text),
+    Family.DOUBLE: _always(repr),
+    Family.BIT: _bits,
+    Family.ENUM: _always(_label),
+    Family.SET: _text_encoder,
+    Family.TIMESTAMP: _always(_timestamp),
+    Family.YEAR: _always(str),
+    Family.JSON: _text_encoder,
+    Family.GEOMETRY: _always(_geometry),
+    Family.VECTOR: _always(_vector),
 }

@@ -26,7 +26,7 @@ https://arrow.apache.org/docs/python/api/datatypes.html
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import pyarrow as pa
 from mypy_extensions import i64
@@ -34,10 +34,18 @@ from mypy_extensions import i64
 from connector.binlog import argument_errors, value_errors
 from connector.binlog.arrow import builder, temporal, variable_size
 from connector.binlog.columns import integers
-from connector.binlog.columns.column import Column, ColumnReader, ColumnType, PrintedReader
-from connector.binlog.columns.decimal import DecimalReader
-from connector.binlog.columns.floats import DoubleReader, FloatReader, VectorReader
-from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
+from connector.binlog.columns.column import (
+    BINARIES,
+    CHARACTERS,
+    INTEGERS,
+    PRINTED,
+    Column,
+    ColumnReader,
+    ColumnType,
+    Family,
+    PrintedReader,
+)
+from connector.binlog.columns.strings import CharacterReader, StringReader
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import DELETE, INSERT
 from connector.foundation.errors import DecodeError
@@ -46,34 +54,6 @@ if TYPE_CHECKING:
     from connector.binlog.event import Event
 
 
-_INTEGERS = {
-    "tinyint": (pa.int8(), pa.uint8()),
-    "smallint": (pa.int16(), pa.uint16()),
-    "mediumint": (pa.int32(), pa.uint32()),
-    "int": (pa.int32(), pa.uint32()),
-    "bigint": (pa.int64(), pa.uint64()),
-}
-_OTHERS = {
-    "year": pa.uint16(),
-    "bit": pa.uint64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "char": pa.string(),
-    "varchar": pa.string(),
-    "text": pa.large_string(),
-    "json": pa.large_string(),
-    "binary": pa.binary(),
-    "varbinary": pa.binary(),
-    "blob": pa.large_binary(),
-    "time": pa.duration("us"),
-    "geometry": pa.struct([("srid", pa.uint32()), ("wkb", pa.large_binary())]),
-    "vector": pa.list_(pa.float32()),
-}
-_DATES = {
-    "date": pa.date32(),
-    "datetime": pa.timestamp("us"),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-}
 _DECIMAL128_DIGITS_MAX = 38
 _DECIMAL_DIGITS_MAX = 65
 
@@ -83,47 +63,70 @@ def arrow_type(column: Column, *, dates_as_text: bool) -> pa.DataType:
 
     Raises DecodeError for a column without a type in Arrow.
     """
-    kind = column.type_name
-    if kind in _INTEGERS:
-        return _INTEGERS[kind][column.unsigned]
-    if kind in _OTHERS:
-        return _OTHERS[kind]
-    if kind in ("enum", "set"):
-        return pa.uint64() if column.labels is None else pa.string()
-    if kind == "decimal":
-        return _decimal(column.precision or 0, column.scale or 0)
-    if kind in _DATES:
-        return pa.string() if dates_as_text else _DATES[kind]
-    raise DecodeError(argument_errors.NO_TYPE, type=kind)
+    family = column.family
+    if family is None:
+        raise DecodeError(argument_errors.NO_TYPE, type=column.type_name)
+    if dates_as_text and family in _DATES:
+        return pa.string()
+    return TYPES[family](column)
 
 
-def _decimal(digits: int, scale: int) -> pa.DataType:
+def array_builder(kind: pa.DataType, column: Column, reader: ColumnReader) -> builder.ArrayBuilder:
+    """Return the builder that collects the values of a column, read by `reader`, in arrays."""
+    family = column.family
+    assert family is not None
+    return BUILDERS[family](kind, column, reader)
+
+
+_DATES: Final = frozenset({Family.DATE, Family.DATETIME, Family.TIMESTAMP})
+
+
+def _always(kind: pa.DataType) -> Callable[[Column], pa.DataType]:
+    return lambda _: kind
+
+
+def _integer(signed: pa.DataType, unsigned: pa.DataType) -> Callable[[Column], pa.DataType]:
+    return lambda column: unsigned if column.unsigned else signed
+
+
+def _decimal(column: Column) -> pa.DataType:
+    digits, scale = column.precision or 0, column.scale or 0
     if not 0 < digits <= _DECIMAL_DIGITS_MAX:
         raise DecodeError(value_errors.DECIMAL_DIGITS, precision=digits, scale=scale)
     make = pa.decimal128 if digits <= _DECIMAL128_DIGITS_MAX else pa.decimal256
     return make(digits, scale)
 
 
-def array_builder(kind: pa.DataType, column: Column, reader: ColumnReader) -> builder.ArrayBuilder:
-    """Return the builder that collects the values of a column, read by `reader`, in arrays."""
-    if isinstance(reader, CharacterReader):
-        return _text_builder(kind, column, reader)
-    if isinstance(reader, (integers.EnumReader, integers.SetReader)):
-        return _label_builder(kind, column, reader)
-    if isinstance(reader, integers.BitReader):
-        return builder.UnsignedBuilder(kind, ((column.length or 0) + 7) // 8, big_endian=True)
-    if isinstance(reader, GeometryReader):
-        return variable_size.GeometryBuilder(kind, reader, column.metadata)
-    if isinstance(reader, VectorReader):
-        return variable_size.VectorBuilder(kind, reader, column.metadata)
-    if isinstance(reader, DecimalReader):
-        return builder.DecimalBuilder(kind, reader)
-    assert isinstance(reader, PrintedReader)
-    if kind in (pa.string(), pa.large_string()):
-        return variable_size.PrintedBuilder(kind, reader)
-    if column.real_type in _TEMPORAL:
-        return _TEMPORAL[column.real_type](kind, reader, column.fraction or 0)
-    return _number_builder(kind, reader)
+def _labels(column: Column) -> pa.DataType:
+    return pa.uint64() if column.labels is None else pa.string()
+
+
+TYPES: Final[dict[Family, Callable[[Column], pa.DataType]]] = {
+    **dict.fromkeys(PRINTED, _always(pa.string())),
+    Family.TINYINT: _integer(pa.int8(), pa.uint8()),
+    Family.SMALLINT: _integer(pa.int16(), pa.uint16()),
+    Family.MEDIUMINT: _integer(pa.int32(), pa.uint32()),
+    Family.INT: _integer(pa.int32(), pa.uint32()),
+    Family.BIGINT: _integer(pa.int64(), pa.uint64()),
+    Family.DECIMAL: _decimal,
+    Family.FLOAT: _always(pa.float32()),
+    Family.DOUBLE: _always(pa.float64()),
+    Family.BIT: _always(pa.uint64()),
+    **dict.fromkeys(CHARACTERS, _always(pa.string())),
+    Family.TEXT: _always(pa.large_string()),
+    Family.ENUM: _labels,
+    Family.SET: _labels,
+    **dict.fromkeys(BINARIES, _always(pa.binary())),
+    Family.BLOB: _always(pa.large_binary()),
+    Family.DATE: _always(pa.date32()),
+    Family.DATETIME: _always(pa.timestamp("us")),
+    Family.TIMESTAMP: _always(pa.timestamp("us", tz="UTC")),
+    Family.TIME: _always(pa.duration("us")),
+    Family.YEAR: _always(pa.uint16()),
+    Family.JSON: _always(pa.large_string()),
+    Family.GEOMETRY: _always(pa.struct([("srid", pa.uint32()), ("wkb", pa.large_binary())])),
+    Family.VECTOR: _always(pa.list_(pa.float32())),
+}
 
 
 def _text_builder(
@@ -147,18 +150,17 @@ def _label_builder(
     return variable_size.SetBuilder(kind, reader, column.stored_length)
 
 
-def _number_builder(kind: pa.DataType, reader: PrintedReader) -> builder.ArrayBuilder:
-    if isinstance(reader, FloatReader):
-        return builder.FloatBuilder(kind, reader)
-    if isinstance(reader, DoubleReader):
-        return builder.DoubleBuilder(kind, reader)
-    if isinstance(reader, integers.YearReader):
-        return builder.YearBuilder(kind, reader)
-    assert isinstance(reader, integers.IntegerReader)
-    return builder.IntegerBuilder(kind, reader)
+def _bit_builder(kind: pa.DataType, column: Column, _: ColumnReader) -> builder.ArrayBuilder:
+    return builder.UnsignedBuilder(kind, ((column.length or 0) + 7) // 8, big_endian=True)
 
 
-_TEMPORAL: dict[int, Callable[[pa.DataType, PrintedReader, int], builder.ArrayBuilder]] = {
+def _time_builder(kind: pa.DataType, column: Column, reader: PrintedReader) -> builder.ArrayBuilder:
+    if kind == pa.string():
+        return variable_size.PrintedBuilder(kind, reader)
+    return _TIMES[column.real_type](kind, reader, column.fraction or 0)
+
+
+_TIMES: Final[dict[int, Callable[[pa.DataType, PrintedReader, int], builder.ArrayBuilder]]] = {
     ColumnType.DATE: temporal.DateBuilder,
     ColumnType.NEWDATE: temporal.DateBuilder,
     ColumnType.TIMESTAMP2: temporal.Timestamp2Builder,
@@ -167,6 +169,37 @@ _TEMPORAL: dict[int, Callable[[pa.DataType, PrintedReader, int], builder.ArrayBu
     ColumnType.TIMESTAMP: temporal.TimestampBuilder,
     ColumnType.DATETIME: temporal.DatetimeBuilder,
     ColumnType.TIME: temporal.TimeBuilder,
+}
+
+# Any stands for the reader of the family.
+_Choice: TypeAlias = Callable[[pa.DataType, Column, Any], builder.ArrayBuilder]
+
+
+def _of_reader(made: Callable[[pa.DataType, Any], builder.ArrayBuilder]) -> _Choice:
+    return lambda kind, _, reader: made(kind, reader)
+
+
+def _of_stored(made: Callable[[pa.DataType, Any, int], builder.ArrayBuilder]) -> _Choice:
+    return lambda kind, column, reader: made(kind, reader, column.metadata)
+
+
+_integer_builder: Final = _of_reader(builder.IntegerBuilder)
+
+BUILDERS: Final[dict[Family, _Choice]] = {
+    **dict.fromkeys(INTEGERS, _integer_builder),
+    **dict.fromkeys(CHARACTERS, _text_builder),
+    **dict.fromkeys(BINARIES, _text_builder),
+    **dict.fromkeys(PRINTED, _time_builder),
+    Family.DECIMAL: _of_reader(builder.DecimalBuilder),
+    Family.FLOAT: _of_reader(builder.FloatBuilder),
+    Family.DOUBLE: _of_reader(builder.DoubleBuilder),
+    Family.BIT: _bit_builder,
+    Family.ENUM: _label_builder,
+    Family.SET: _label_builder,
+    Family.YEAR: _of_reader(builder.YearBuilder),
+    Family.JSON: _of_reader(variable_size.PrintedBuilder),
+    Family.GEOMETRY: _of_stored(variable_size.GeometryBuilder),
+    Family.VECTOR: _of_stored(variable_size.VectorBuilder),
 }
 
 

@@ -121,6 +121,20 @@ class Family(StrEnum):
     VECTOR = "vector"
 
 
+# Families that most forms of output treat alike.
+INTEGERS: Final = (
+    Family.TINYINT,
+    Family.SMALLINT,
+    Family.MEDIUMINT,
+    Family.INT,
+    Family.BIGINT,
+)
+CHARACTERS: Final = (Family.CHAR, Family.VARCHAR, Family.TEXT)
+BINARIES: Final = (Family.BINARY, Family.VARBINARY, Family.BLOB)
+# What the server prints, as text without characters that need an escape.
+PRINTED: Final = (Family.DATE, Family.DATETIME, Family.TIMESTAMP, Family.TIME)
+
+
 _STRING_LENGTH_BITS = 0x30
 
 

@@ -20,7 +20,15 @@ from mypy_extensions import i64, u8
 
 from connector.binlog.character_sets import BINARY_COLLATION
 from connector.binlog.columns import floats
-from connector.binlog.columns.column import Column, ColumnReader, Family
+from connector.binlog.columns.column import (
+    BINARIES,
+    CHARACTERS,
+    INTEGERS,
+    PRINTED,
+    Column,
+    ColumnReader,
+    Family,
+)
 from connector.binlog.columns.integers import EnumReader, SetReader
 from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.json_document import put_json
@@ -309,27 +317,16 @@ _STORED: Final = frozenset(
 
 # Any stands for the reader of the family. A TIMESTAMP is in UTC, the time zone of the session.
 LITERALS: Final[dict[Family, Callable[[Column, Any], ValueWriter]]] = {
-    Family.TINYINT: NumberText,
-    Family.SMALLINT: NumberText,
-    Family.MEDIUMINT: NumberText,
-    Family.INT: NumberText,
-    Family.BIGINT: NumberText,
+    **dict.fromkeys(INTEGERS, NumberText),
+    **dict.fromkeys(CHARACTERS, _text),
+    **dict.fromkeys(BINARIES, _BytesLiteral),
+    **dict.fromkeys(PRINTED, TemporalText),
     Family.DECIMAL: NumberText,
     Family.FLOAT: _FloatLiteral,
     Family.DOUBLE: _FloatLiteral,
     Family.BIT: BitText,
-    Family.CHAR: _text,
-    Family.VARCHAR: _text,
-    Family.TEXT: _text,
     Family.ENUM: _EnumLiteral,
     Family.SET: _SetLiteral,
-    Family.BINARY: _BytesLiteral,
-    Family.VARBINARY: _BytesLiteral,
-    Family.BLOB: _BytesLiteral,
-    Family.DATE: TemporalText,
-    Family.DATETIME: TemporalText,
-    Family.TIMESTAMP: TemporalText,
-    Family.TIME: TemporalText,
     Family.YEAR: NumberText,
     Family.JSON: _JsonLiteral,
     Family.GEOMETRY: _BytesLiteral,

@@ -19,7 +19,16 @@ from typing import Any, Final, final
 from librt.strings import BytesWriter, read_f64_le
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column import Column, ColumnReader, ColumnType, Family
+from connector.binlog.columns.column import (
+    BINARIES,
+    CHARACTERS,
+    INTEGERS,
+    PRINTED,
+    Column,
+    ColumnReader,
+    ColumnType,
+    Family,
+)
 from connector.binlog.columns.floats import FLOAT64_LENGTH, put_float64_as_python
 from connector.binlog.columns.integers import EnumReader, SetReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
@@ -164,27 +173,16 @@ def _bytes(column: Column, reader: CharacterReader) -> CellWriter:
 
 # Any stands for the reader of the family.
 CELLS: Final[dict[Family, Callable[[Column, Any], CellWriter]]] = {
-    Family.TINYINT: NumberWriter,
-    Family.SMALLINT: NumberWriter,
-    Family.MEDIUMINT: NumberWriter,
-    Family.INT: NumberWriter,
-    Family.BIGINT: NumberWriter,
+    **dict.fromkeys(INTEGERS, NumberWriter),
+    **dict.fromkeys(CHARACTERS, _text),
+    **dict.fromkeys(BINARIES, _bytes),
+    **dict.fromkeys(PRINTED, QuotedWriter),
     Family.DECIMAL: QuotedWriter,
     Family.FLOAT: NumberWriter,
     Family.DOUBLE: _DoubleCell,
     Family.BIT: NumberWriter,
-    Family.CHAR: _text,
-    Family.VARCHAR: _text,
-    Family.TEXT: _text,
     Family.ENUM: _EnumCell,
     Family.SET: _SetCell,
-    Family.BINARY: _bytes,
-    Family.VARBINARY: _bytes,
-    Family.BLOB: _bytes,
-    Family.DATE: QuotedWriter,
-    Family.DATETIME: QuotedWriter,
-    Family.TIMESTAMP: QuotedWriter,
-    Family.TIME: QuotedWriter,
     Family.YEAR: NumberWriter,
     Family.JSON: DocumentWriter,
     Family.GEOMETRY: _GeometryCell,

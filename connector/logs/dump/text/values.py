@@ -10,7 +10,16 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns import integers
-from connector.binlog.columns.column import Column, ColumnReader, Family, PrintedReader
+from connector.binlog.columns.column import (
+    BINARIES,
+    CHARACTERS,
+    INTEGERS,
+    PRINTED,
+    Column,
+    ColumnReader,
+    Family,
+    PrintedReader,
+)
 from connector.binlog.columns.floats import DoubleReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
 from connector.binlog.columns.temporal import TimestampReader
@@ -266,27 +275,17 @@ def _set(column: Column, reader: integers.SetReader) -> string_values.ValueWrite
 
 # Any stands for the reader of the family.
 TEXTS: Final[dict[Family, Callable[[Column, Any], string_values.ValueWriter]]] = {
-    Family.TINYINT: NumberText,
-    Family.SMALLINT: NumberText,
-    Family.MEDIUMINT: NumberText,
-    Family.INT: NumberText,
-    Family.BIGINT: NumberText,
+    **dict.fromkeys(INTEGERS, NumberText),
+    **dict.fromkeys(CHARACTERS, _string),
+    **dict.fromkeys(BINARIES, _string),
+    **dict.fromkeys(PRINTED, TemporalText),
     Family.DECIMAL: NumberText,
     Family.FLOAT: NumberText,
     Family.DOUBLE: _DoubleText,
     Family.BIT: BitText,
-    Family.CHAR: _string,
-    Family.VARCHAR: _string,
-    Family.TEXT: _string,
     Family.ENUM: _EnumText,
     Family.SET: _set,
-    Family.BINARY: _string,
-    Family.VARBINARY: _string,
-    Family.BLOB: _string,
-    Family.DATE: TemporalText,
-    Family.DATETIME: TemporalText,
     Family.TIMESTAMP: _timestamp,
-    Family.TIME: TemporalText,
     Family.YEAR: _YearText,
     Family.JSON: string_values.DocumentText,
     Family.GEOMETRY: _GeometryText,

@@ -13,7 +13,15 @@ from librt.strings import BytesWriter, write_f32_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns import floats
-from connector.binlog.columns.column import ColumnReader, Family, PrintedReader
+from connector.binlog.columns.column import (
+    BINARIES,
+    CHARACTERS,
+    INTEGERS,
+    PRINTED,
+    ColumnReader,
+    Family,
+    PrintedReader,
+)
 from connector.binlog.columns.integers import BitReader, EnumReader, SetReader
 from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader
@@ -270,27 +278,16 @@ def _printed(_: SchemaColumn) -> ColumnReader:
 
 
 READERS: Final[dict[str, Callable[[SchemaColumn], ColumnReader]]] = {
-    Family.TINYINT: _digits,
-    Family.SMALLINT: _digits,
-    Family.MEDIUMINT: _digits,
-    Family.INT: _digits,
-    Family.BIGINT: _digits,
+    **dict.fromkeys(INTEGERS, _digits),
+    **dict.fromkeys(CHARACTERS, _text),
+    **dict.fromkeys(BINARIES, _bytes),
+    **dict.fromkeys(PRINTED, _printed),
     Family.DECIMAL: _digits,
     Family.FLOAT: lambda _: FloatTextReader(),
     Family.DOUBLE: lambda _: DoubleTextReader(),
     Family.BIT: lambda column: BitReader(column.get("length", 1)),
-    Family.CHAR: _text,
-    Family.VARCHAR: _text,
-    Family.TEXT: _text,
     Family.ENUM: _labels,
     Family.SET: _labels,
-    Family.BINARY: _bytes,
-    Family.VARBINARY: _bytes,
-    Family.BLOB: _bytes,
-    Family.DATE: _printed,
-    Family.DATETIME: _printed,
-    Family.TIMESTAMP: _printed,
-    Family.TIME: _printed,
     Family.YEAR: _digits,
     Family.JSON: lambda column: TextDocumentReader(column["name"]),
     Family.GEOMETRY: lambda column: SelectedGeometryReader(column["name"]),

@@ -14,7 +14,15 @@ from librt.base64 import b64encode
 from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column import ColumnReader, Family, PrintedReader
+from connector.binlog.columns.column import (
+    BINARIES,
+    CHARACTERS,
+    INTEGERS,
+    PRINTED,
+    ColumnReader,
+    Family,
+    PrintedReader,
+)
 from connector.binlog.columns.integers import BitReader, EnumReader, SetReader
 from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader, CompressedReader, GeometryReader
@@ -302,27 +310,18 @@ def _labels(column: SchemaColumn, reader: ColumnReader) -> CellWriter:
 
 # Any stands for the reader of the family.
 EXACT: Final[dict[str, Callable[[SchemaColumn, Any], CellWriter]]] = {
-    Family.TINYINT: NumberWriter,
-    Family.SMALLINT: NumberWriter,
-    Family.MEDIUMINT: NumberWriter,
-    Family.INT: NumberWriter,
+    **dict.fromkeys(INTEGERS, NumberWriter),
+    **dict.fromkeys(CHARACTERS, _text),
+    **dict.fromkeys(BINARIES, BinaryWriter),
+    **dict.fromkeys(PRINTED, QuotedWriter),
     Family.BIGINT: _bigint,
     Family.DECIMAL: QuotedWriter,
     Family.FLOAT: NumberWriter,
     Family.DOUBLE: NumberWriter,
     Family.BIT: _bits,
-    Family.CHAR: _text,
-    Family.VARCHAR: _text,
-    Family.TEXT: _text,
     Family.ENUM: _labels,
     Family.SET: _labels,
-    Family.BINARY: BinaryWriter,
-    Family.VARBINARY: BinaryWriter,
-    Family.BLOB: BinaryWriter,
-    Family.DATE: QuotedWriter,
-    Family.DATETIME: QuotedWriter,
     Family.TIMESTAMP: TimestampWriter,
-    Family.TIME: QuotedWriter,
     Family.YEAR: NumberWriter,
     Family.JSON: DocumentWriter,
     Family.GEOMETRY: GeometryWriter,

@@ -9,7 +9,15 @@ from typing import Any, Final, TypeAlias, final
 
 from librt.strings import BytesWriter
 
-from connector.binlog.columns.column import ColumnReader, Family, PrintedReader
+from connector.binlog.columns.column import (
+    BINARIES,
+    CHARACTERS,
+    INTEGERS,
+    PRINTED,
+    ColumnReader,
+    Family,
+    PrintedReader,
+)
 from connector.binlog.columns.integers import EnumReader
 from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader
@@ -235,23 +243,17 @@ def _zero(column: SchemaColumn, epoch: bytes) -> bytes:
 # Any stands for the reader of the family.
 _Choice: TypeAlias = Callable[[SchemaColumn, Any, DebeziumProfile], CellWriter]
 DEBEZIUM: Final[dict[str, _Choice]] = {
-    Family.TINYINT: _exact,
-    Family.SMALLINT: _exact,
-    Family.MEDIUMINT: _exact,
-    Family.INT: _exact,
+    **dict.fromkeys(INTEGERS, _exact),
+    **dict.fromkeys(CHARACTERS, _escaped),
+    **dict.fromkeys(BINARIES, _binary),
+    **dict.fromkeys(PRINTED, _exact),
     Family.BIGINT: _bigint,
     Family.DECIMAL: _decimal,
     Family.FLOAT: _float,
     Family.DOUBLE: _float,
     Family.BIT: _bits,
-    Family.CHAR: _escaped,
-    Family.VARCHAR: _escaped,
-    Family.TEXT: _escaped,
     Family.ENUM: _enum,
     Family.SET: _escaped,
-    Family.BINARY: _binary,
-    Family.VARBINARY: _binary,
-    Family.BLOB: _binary,
     Family.DATE: _date,
     Family.DATETIME: _datetime,
     Family.TIMESTAMP: _timestamp,

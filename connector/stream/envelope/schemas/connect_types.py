@@ -13,10 +13,11 @@ https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-d
 https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-property-column-propagate-source-type
 """
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
+from connector.binlog.columns.column import BINARIES, CHARACTERS, INTEGERS, PRINTED, Family
 from connector.foundation.contract import SchemaColumn
-from connector.stream.envelope.debezium.column_cells import BINARY
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.debezium.registry_schemas import ConnectSchema, field
 from connector.stream.envelope.schemas.column_masks import TextTransform, TextTruncation
@@ -120,45 +121,43 @@ def _of_mapping(schema: TableSchema, column: SchemaColumn, form: DebeziumProfile
 
 def _described(column: SchemaColumn, form: DebeziumProfile, *, point: bool) -> ConnectSchema:
     """Return the schema without what each field has."""
-    kind = column["type"]
-    if kind in _INTEGERS:
-        if kind == "bigint" and column.get("unsigned") and form.unsigned_bigints == "precise":
-            return _decimal(0, _UNSIGNED_DIGITS)
-        return {"type": _INTEGERS[kind][column.get("unsigned", False)]}
-    if kind == "decimal":
-        if form.decimals == "precise":
-            return _decimal(column["scale"], column["precision"])
-        return {"type": form.decimals}
-    if kind in ("float", "double"):
-        return {"type": kind}
-    if kind in BINARY:
-        return {"type": "bytes" if form.binary == "bytes" else "string"}
-    if kind in ("enum", "set"):
-        name = "Enum" if kind == "enum" else "EnumSet"
-        labels = [label.replace(",", "\\,") for label in column.get("labels", ())]
-        return _named("string", f"data.{name}", allowed=",".join(labels))
-    if kind in ("date", "datetime", "time"):
-        return _time(column, form)
-    return _rare(column, point=point)
+    return _shape(point=True) if point else CONNECT[column["type"]](column, form)
 
 
-def _rare(column: SchemaColumn, *, point: bool) -> ConnectSchema:
-    kind = column["type"]
-    if kind == "bit":
-        length = column.get("length", 1)
-        return _named("bytes", "data.Bits", length=str(length)) if length > 1 else _BOOLEAN
-    if kind == "year":
-        return _named("int32", "time.Year")
-    if kind == "timestamp":
-        return _named("string", "time.ZonedTimestamp")
-    if kind == "json":
-        return _named("string", "data.Json")
-    if kind == "vector":
-        items = {"type": "float", "optional": False}
-        return {"items": items, **_named("array", "data.FloatVector")}
-    if kind == "geometry":
-        return _shape(point=point)
-    return {"type": "string"}
+def _integer(column: SchemaColumn, _: DebeziumProfile) -> ConnectSchema:
+    return {"type": _INTEGERS[column["type"]][column.get("unsigned", False)]}
+
+
+def _bigint(column: SchemaColumn, form: DebeziumProfile) -> ConnectSchema:
+    if column.get("unsigned") and form.unsigned_bigints == "precise":
+        return _decimal(0, _UNSIGNED_DIGITS)
+    return _integer(column, form)
+
+
+def _exact_number(column: SchemaColumn, form: DebeziumProfile) -> ConnectSchema:
+    if form.decimals == "precise":
+        return _decimal(column["scale"], column["precision"])
+    return {"type": form.decimals}
+
+
+def _bytes(_: SchemaColumn, form: DebeziumProfile) -> ConnectSchema:
+    return {"type": "bytes" if form.binary == "bytes" else "string"}
+
+
+def _labels(column: SchemaColumn, _: DebeziumProfile) -> ConnectSchema:
+    name = "Enum" if column["type"] == Family.ENUM else "EnumSet"
+    labels = [label.replace(",", "\\,") for label in column.get("labels", ())]
+    return _named("string", f"data.{name}", allowed=",".join(labels))
+
+
+def _bits(column: SchemaColumn, _: DebeziumProfile) -> ConnectSchema:
+    length = column.get("length", 1)
+    return _named("bytes", "data.Bits", length=str(length)) if length > 1 else _BOOLEAN
+
+
+def _vector(_: SchemaColumn, __: DebeziumProfile) -> ConnectSchema:
+    items = {"type": "float", "optional": False}
+    return {"items": items, **_named("array", "data.FloatVector")}
 
 
 def _time(column: SchemaColumn, form: DebeziumProfile) -> ConnectSchema:
@@ -202,3 +201,28 @@ def _named(kind: str, name: str, **parameters: str) -> ConnectSchema:
     if parameters:
         schema["parameters"] = parameters
     return schema
+
+
+_Choice: TypeAlias = Callable[[SchemaColumn, DebeziumProfile], ConnectSchema]
+CONNECT: Final[dict[str, _Choice]] = {
+    **dict.fromkeys((*CHARACTERS, *PRINTED), lambda _, __: {"type": "string"}),
+    **dict.fromkeys(
+        BINARIES, lambda _, form: {"type": "bytes" if form.binary == "bytes" else "string"}
+    ),
+    **dict.fromkeys(INTEGERS, _integer),
+    Family.BIGINT: _bigint,
+    Family.DECIMAL: _exact_number,
+    Family.FLOAT: lambda _, __: {"type": "float"},
+    Family.DOUBLE: lambda _, __: {"type": "double"},
+    Family.BIT: _bits,
+    Family.ENUM: _labels,
+    Family.SET: _labels,
+    Family.DATE: _time,
+    Family.DATETIME: _time,
+    Family.TIME: _time,
+    Family.TIMESTAMP: lambda _, __: _named("string", "time.ZonedTimestamp"),
+    Family.YEAR: lambda _, __: _named("int32", "time.Year"),
+    Family.JSON: lambda _, __: _named("string", "data.Json"),
+    Family.GEOMETRY: lambda _, __: _shape(point=False),
+    Family.VECTOR: _vector,
+}
