@@ -13,6 +13,7 @@
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from json.encoder import encode_basestring
 from typing import Any, Final, final
 
@@ -28,13 +29,17 @@ from connector.binlog.columns.column import (
     ColumnReader,
     ColumnType,
     Family,
+    JsonDiffs,
+    Value,
 )
 from connector.binlog.columns.floats import FLOAT64_LENGTH, put_float64_as_python
 from connector.binlog.columns.integers import EnumReader, SetReader
+from connector.binlog.columns.json import DocumentReader, with_diffs_applied
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_ascii, put_uint, put_utf8
-from connector.logs.output import encoded
+from connector.logs.dump.json.table_facts import dumps
+from connector.logs.output import LARGE, LineOutput, encoded
 from connector.stream.envelope.cells.writers import (
     CellWriter,
     DocumentWriter,
@@ -188,6 +193,72 @@ CELLS: Final[dict[Family, Callable[[Column, Any], CellWriter]]] = {
     Family.GEOMETRY: _GeometryCell,
     Family.VECTOR: NumberWriter,
 }
+
+
+# Instead of the place of a document before its changes.
+NULL_BEFORE: Final = -1
+ABSENT_BEFORE: Final = -2
+
+
+def put_changes(
+    image: PayloadReader, changes: ColumnReader, documents: ColumnReader, at: i64, out: BytesWriter
+) -> None:
+    """Append the document after the changes of it, which are next.
+
+    The document before is at `at`, and `documents` reads it; without it, append the changes.
+    """
+    value = changes.read(image)
+    if at != ABSENT_BEFORE:
+        before: Value = None
+        if at != NULL_BEFORE:
+            before = documents.read(PayloadReader(image.data, at, image.end))
+        value = with_diffs_applied(before, value)
+    if isinstance(value, str):
+        put_string(out, value)
+        return
+    assert isinstance(value, JsonDiffs)
+    diffs = [
+        {"op": diff.operation.value, "path": diff.path, "value": diff.value} for diff in value.diffs
+    ]
+    out.write(encoded(dumps({"json_diff": diffs})))
+
+
+def put_in_pieces(
+    cell: CellWriter,
+    reader: ColumnReader,
+    image: PayloadReader,
+    out: BytesWriter,
+    output: LineOutput | None,
+) -> BytesWriter:
+    """Append what `cell` does of the value that `reader` reads; a large one in pieces.
+
+    Without `output`, whose block is `out`, it is not cut. Returns the block that is then the last.
+    """
+    start = image.offset
+    if output is not None and isinstance(reader, (CharacterReader, DocumentReader)):
+        value = reader.read(image)
+        if isinstance(value, bytes) and isinstance(cell, _Utf8Cell):
+            with suppress(UnicodeDecodeError):
+                value = value.decode()
+        if isinstance(value, (str, bytes)) and len(value) > LARGE:
+            return _put_large(value, output)
+        image.offset = start
+    cell.put(image, out)
+    return out
+
+
+def _put_large(value: str | bytes, output: LineOutput) -> BytesWriter:
+    is_text = isinstance(value, str)
+    output.block.write(b'"' if is_text else b'{"hex":"')
+    start: i64 = 0
+    while start < len(value):
+        piece = value[start : start + LARGE]
+        text = encode_basestring(piece)[1:-1] if isinstance(piece, str) else piece.hex()
+        output.block.write(encoded(text))
+        output.give_way()
+        start += LARGE
+    output.block.write(b'"' if is_text else b'"}')
+    return output.block
 
 
 def put_text_or_hex(out: BytesWriter, data: bytes, start: i64, end: i64) -> None:

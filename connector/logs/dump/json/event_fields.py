@@ -23,7 +23,7 @@ from connector.binlog.events import (
 )
 from connector.binlog.events.status_variables import StatusVariables
 from connector.foundation.errors import DecodeError
-from connector.logs.dump.json.row_values import hexadecimal
+from connector.logs.dump.json.table_facts import hexadecimal
 from connector.logs.event_info import number_text
 
 Fields = dict[str, Any]

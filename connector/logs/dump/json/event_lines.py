@@ -24,7 +24,7 @@ from connector.binlog.header import event_name
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
 from connector.binlog.text_writer import put_ascii, put_hex_32, put_int, put_uint, put_uint64
 from connector.logs.dump.json.event_fields import body_fields
-from connector.logs.dump.json.row_values import dumps
+from connector.logs.dump.json.table_facts import dumps
 from connector.logs.output import encoded
 
 # Stands for null.

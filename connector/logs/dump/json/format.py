@@ -27,7 +27,7 @@ from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.event_fields import body_fields
 from connector.logs.dump.json.event_lines import NOTHING, EventHeads, QueryBodies, put_gtid, put_xid
 from connector.logs.dump.json.group_lines import GroupLines
-from connector.logs.dump.json.row_values import dumps, rows_body
+from connector.logs.dump.json.table_facts import dumps
 from connector.logs.dump.json.table_writer import TableWriter
 from connector.logs.output import LARGE, ByteFormat, LineOutput, encoded
 
@@ -105,15 +105,11 @@ class JsonFormat(ByteFormat):
             self._groups = GroupLines(self._heads, self._statements)
 
     def _put_large(self, event: Event, rows: RowsEvent, output: LineOutput) -> None:
-        """Write the pieces of `_put_object`; an error comes before the first piece."""
-        columns = self._table_of(rows.table_map).columns_text
-        first = True
-        for piece in rows_body(rows, columns, apply_diffs=self._apply_diffs):
-            if first:
-                self._put_head(event, event.position, output.block)
-                first = False
-            output.block.write(encoded(piece))
-            output.give_way()
+        """Write what `_put_object` does in pieces; an error comes before the first piece."""
+        table = self._table_of(rows.table_map)
+        table.require_readable(rows, apply_diffs=self._apply_diffs)
+        self._put_head(event, event.position, output.block)
+        table.put_rows(rows, output.block, apply_diffs=self._apply_diffs, output=output)
         output.block.write(b"}\n")
 
     def _put_object(self, event: Event, position: i64, out: BytesWriter) -> None:

@@ -5,15 +5,23 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_i16_le
 from mypy_extensions import i64, u8
 
+from connector.binlog.columns.column import ColumnReader
 from connector.binlog.columns.row_images import all_set, bitmap_length, column_error, is_set
 from connector.binlog.events import rows_header
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.payload_reader import PayloadReader
+from connector.binlog.text_writer import QUOTE, put_ascii
 from connector.foundation.errors import DecodeError
-from connector.logs.dump.json.cells import json_cell
-from connector.logs.dump.json.row_values import columns_of, dumps, extra_row_info, rows_body
-from connector.logs.output import encoded
+from connector.logs.dump.json.cells import (
+    ABSENT_BEFORE,
+    NULL_BEFORE,
+    json_cell,
+    put_changes,
+    put_in_pieces,
+)
+from connector.logs.dump.json.table_facts import columns_of, dumps, extra_row_info
+from connector.logs.output import LineOutput, encoded
 from connector.stream.envelope.cells.writers import CellWriter
 
 _COMMA: Final = 0x2C
@@ -23,6 +31,7 @@ _CLOSE_OBJECT: Final = 0x7D
 _NULL: Final = b"null"
 _ABSENT: Final = b'{"absent":true}'
 
+_ROWS: Final = b',"rows":['
 _U16: Final = 0xFFFF
 _FLAGS_OFFSET: Final = 6  # of a rows event, after the table id
 _NO_EXTRA_LENGTH: Final = 2  # of extra info, with the length itself
@@ -67,31 +76,52 @@ class TableWriter:
         """Append the body of the table map."""
         out.write(self._map)
 
-    def put_rows(self, event: RowsEvent, out: BytesWriter, *, apply_diffs: bool) -> None:
-        """Append the body of a rows event. Raises EventError for a row that cannot be read."""
+    def require_readable(self, event: RowsEvent, *, apply_diffs: bool) -> None:
+        """Raise EventError for a row that cannot be read."""
+        if self._can_read() and event.refused is None:
+            for _ in event.rows(apply_diffs=apply_diffs):
+                pass
+
+    def put_rows(
+        self,
+        event: RowsEvent,
+        out: BytesWriter,
+        *,
+        apply_diffs: bool,
+        output: LineOutput | None = None,
+    ) -> None:
+        """Append the body of a rows event; with `output`, whose block is `out`, in pieces.
+
+        Raises EventError for a row that cannot be read.
+        """
         before = event.before_columns_present
         after = event.after_columns_present
-        if (
-            event.partial
-            or event.refused is not None
-            or not (self._image_columns(before) or self._image_columns(after))
-            or not self._can_read()
-        ):
-            for piece in rows_body(event, self.columns_text, apply_diffs=apply_diffs):
-                out.write(encoded(piece))
+        try:
+            _ = event.plan
+        except DecodeError as error:
+            start = self._start_of_rows(event.flags, self._extra(event))
+            out.write(start.removesuffix(_ROWS))
+            out.write(encoded(f',"refused":{dumps(str(error))}}}'))
             return
+        self._can_read()
         info = event.extra_row_info
         if info is not self._plain:
-            members = extra_row_info(info)
-            if members:
-                extra = b"," + encoded(dumps(members)[1:-1])
+            extra = self._extra(event)
+            if extra:
                 out.write(self._start_of_rows(event.flags, extra))
             else:
                 self._plain = info
         if info is self._plain:
             self._put_start(event.flags, out)
         try:
-            self._put_rows(event.kind, event.images(), before, after, out)
+            if (
+                output is None
+                and not event.partial
+                and (self._image_columns(before) or self._image_columns(after))
+            ):
+                self._put_rows(event.kind, event.images(), before, after, out)
+            else:
+                out = self._put_any_rows(event, out, output, apply_diffs)
         except DecodeError as error:
             raise event.unreadable(error) from error
         out.write(b"]}")
@@ -165,9 +195,14 @@ class TableWriter:
     def _start_of_rows(self, flags: i64, extra: bytes) -> bytes:
         end = b"true" if flags & rows_header.STMT_END_F else b"false"
         shown = encoded(str(flags))
-        return b'%b%b,"stmt_end":%b%b%b,"rows":[' % (
-            self._start, shown, end, extra, self._columns
+        return b'%b%b,"stmt_end":%b%b%b%b' % (
+            self._start, shown, end, extra, self._columns, _ROWS
         )  # fmt: skip
+
+    def _extra(self, event: RowsEvent) -> bytes:
+        """Return the facts beside the rows; nothing for most events."""
+        members = extra_row_info(event.extra_row_info)
+        return b"," + encoded(dumps(members)[1:-1]) if members else b""
 
     def _put_rows(
         self,
@@ -227,3 +262,79 @@ class TableWriter:
         except DecodeError as error:
             raise column_error(self.table_map.columns[index], index, error) from error
         out.append(u8(_CLOSE))
+
+    def _put_any_rows(
+        self, event: RowsEvent, out: BytesWriter, output: LineOutput | None, apply_diffs: bool
+    ) -> BytesWriter:
+        """Append rows that are large, or have changes of documents, or images without a column.
+
+        Returns the block that is then the last one of `output`.
+        """
+        before = event.before_columns_present
+        after = event.after_columns_present
+        is_lone = event.has_lone_row()
+        image = event.images()
+        several = False
+        while is_lone or image.offset < image.end:
+            is_lone = False
+            out.write(b',{"op":"' if several else b'{"op":"')
+            several = True
+            put_ascii(out, event.kind.value)
+            out.append(u8(QUOTE))
+            # Where the image before has its values, by column.
+            documents: dict[int, int] = {}
+            if before is not None:
+                out.write(b',"before":')
+                indexes = self.table_map.row_plan.indexes(before)
+                readers = self.table_map.row_plan.readers
+                out = self._put_any_image(image, indexes, readers, out, output, documents)
+            if after is not None:
+                out.write(b',"after":')
+                plan = self.table_map.row_plan
+                readers = plan.partial_readers(image) if event.partial else plan.readers
+                known = documents if apply_diffs else {}
+                out = self._put_any_image(image, plan.indexes(after), readers, out, output, known)
+            out.append(u8(_CLOSE_OBJECT))
+            if output is not None:
+                output.give_way()
+                out = output.block
+        return out
+
+    def _put_any_image(
+        self,
+        image: PayloadReader,
+        indexes: list[int],
+        readers: list[ColumnReader],
+        out: BytesWriter,
+        output: LineOutput | None,
+        documents: dict[int, int],
+    ) -> BytesWriter:
+        """Append one image; `readers` may read changes of `documents`."""
+        cells = self._cells
+        assert cells is not None
+        own = self.table_map.row_plan.readers
+        nulls = image.take(bitmap_length(len(indexes)))
+        number: i64 = 0
+        index = 0
+        try:
+            for index, cell in enumerate(cells):
+                out.append(u8(_COMMA if index else _OPEN))
+                if number == len(indexes) or indexes[number] != index:
+                    out.write(_ABSENT)
+                    continue
+                is_null = is_set(image.data, nulls, number)
+                number += 1
+                reader = readers[index]
+                if is_null:
+                    documents.setdefault(index, NULL_BEFORE)
+                    out.write(_NULL)
+                elif reader is not own[index]:
+                    at = documents.get(index, ABSENT_BEFORE)
+                    put_changes(image, reader, own[index], at, out)
+                else:
+                    documents.setdefault(index, int(image.offset))
+                    out = put_in_pieces(cell, reader, image, out, output)
+        except DecodeError as error:
+            raise column_error(self.table_map.columns[index], index, error) from error
+        out.append(u8(_CLOSE))
+        return out
