@@ -21,9 +21,9 @@ from mypy_extensions import i64
 
 from connector.binlog.columns.column import Column, ColumnReader, Value
 from connector.binlog.columns.json import with_diffs_applied
-from connector.binlog.columns.row_images import bitmap_length, column_error
+from connector.binlog.columns.row_images import all_set, bitmap_length, column_error
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_header import DELETE, INSERT
+from connector.binlog.events.rows_header import DELETE, INSERT, RowsKind
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import ansi_identifier
@@ -39,6 +39,10 @@ from connector.logs.flashback.sql_literals import (
 
 # Columns that a functional index hides; no statement can name them.
 _HIDDEN = "!hidden!"
+
+_NULL_TEXT: Final = b"NULL"
+_WHERE: Final = b" WHERE "
+_LIMIT: Final = b" LIMIT 1;"
 
 
 @final
@@ -72,7 +76,10 @@ class TableUndo:
         self._assigned: list[_Cell] = []
         # The columns that find the row: those of the key, or all.
         self._searched: list[_Cell] = []
-        self._has_key = any(column.primary_key for column in columns)
+        by_key = sorted((c.primary_key, index) for index, c in enumerate(columns))
+        self._key = [index for part, index in by_key if part]
+        self._has_key = bool(self._key)
+        self._has_plain_key = self._has_key and self._key == sorted(self._key)
         self._assigned_places = [
             index
             for index, column in enumerate(columns)
@@ -116,42 +123,101 @@ class TableUndo:
             cell.changes = None
         image = rows.images()
         cursor = rows.images()
+        count: i64 = len(self._columns)
+        is_plain = (
+            self._has_plain_key
+            and not rows.partial
+            and (before is None or all_set(before, count))
+            and (after is None or all_set(after, count))
+        )
         while is_lone or image.offset < image.end:
             is_lone = False
+            if is_plain:
+                # In the order of the columns, no cell must be found before it is written.
+                self._put_plain(rows.kind, image, spool.block)
+                spool.end_record()
+                continue
             if before is not None:
                 self._find_before(image, plan.indexes(before))
             if after is not None:
                 readers = plan.partial_readers(image) if rows.partial else plan.readers
                 self._find_after(image, plan.indexes(after), readers)
-            out = spool.block
-            if rows.kind is INSERT:
-                out.write(self._delete_start)
-                self._put_condition(cursor, out)
-                out.write(b" LIMIT 1;")
-            elif rows.kind is DELETE:
-                out.write(self._insert_start)
-                self._put_values(cursor, out)
-                out.write(b");")
-            else:
-                out.write(self._update_start)
-                self._put_assignments(cursor, out)
-                out.write(b" WHERE ")
-                self._put_condition(cursor, out)
-                out.write(b" LIMIT 1;")
+            self._put_found(rows.kind, cursor, spool.block)
             spool.end_record()
+
+    def _put_plain(self, kind: RowsKind, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the statement for a row whose images have all columns, and move past them."""
+        if kind is INSERT:
+            out.write(self._delete_start)
+            self._put_cells(image, out, b" AND ", key=True, named=True)
+            out.write(_LIMIT)
+        elif kind is DELETE:
+            out.write(self._insert_start)
+            self._put_cells(image, out, b", ", key=False, named=False)
+            out.write(b");")
+        else:
+            out.write(self._update_start)
+            self._put_cells(image, out, b", ", key=False, named=True)
+            out.write(_WHERE)
+            self._put_cells(image, out, b" AND ", key=True, named=True)
+            out.write(_LIMIT)
+
+    def _put_cells(
+        self, image: PayloadReader, out: BytesWriter, separator: bytes, *, key: bool, named: bool
+    ) -> None:
+        """Append the cells of one image: those of the key, or those that statements set."""
+        data = image.data
+        nulls = image.take(bitmap_length(len(self._cells)))
+        several = False
+        number: i64 = 0
+        try:
+            for cell in self._cells:
+                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
+                is_null = bits >> (number & 7) & 1 != 0
+                if cell.is_key if key else cell.is_assigned:
+                    if several:
+                        out.write(separator)
+                    several = True
+                    if named:
+                        out.write(cell.assignment)
+                    if is_null:
+                        out.write(_NULL_TEXT)
+                    else:
+                        cell.writer.put(image, out)
+                elif not is_null:
+                    cell.reader.skip(image)
+                number += 1
+        except DecodeError as error:
+            raise column_error(self._columns[number], number, error) from error
+
+    def _put_found(self, kind: RowsKind, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the statement for a row whose cells were found in `image`."""
+        if kind is INSERT:
+            out.write(self._delete_start)
+            self._put_condition(image, out)
+            out.write(_LIMIT)
+        elif kind is DELETE:
+            out.write(self._insert_start)
+            self._put_values(image, out, named=False)
+            out.write(b");")
+        else:
+            out.write(self._update_start)
+            self._put_values(image, out, named=True)
+            out.write(_WHERE)
+            self._put_condition(image, out)
+            out.write(_LIMIT)
 
     def _choose_writers(self) -> None:
         """Raise DecodeError if a column cannot be read."""
         readers = self._raw_map.row_plan.readers
         cells = [
-            _Cell(index, column, reader)
+            _Cell(index, column, reader, is_assigned=index in self._assigned_places)
             for index, (column, reader) in enumerate(zip(self._columns, readers, strict=True))
         ]
         self._cells = cells
         self._assigned = [cells[index] for index in self._assigned_places]
         if self._has_key:
-            by_key = sorted((c.primary_key, index) for index, c in enumerate(self._columns))
-            self._searched = [cells[index] for part, index in by_key if part]
+            self._searched = [cells[index] for index in self._key]
         else:
             self._searched = [
                 cell
@@ -203,26 +269,19 @@ class TableUndo:
         except DecodeError as error:
             raise column_error(self._columns[index], index, error) from error
 
-    def _put_values(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append what an INSERT of the row before sets."""
+    def _put_values(self, image: PayloadReader, out: BytesWriter, *, named: bool) -> None:
+        """Append what an INSERT of the row before sets, or with names, an UPDATE."""
         several = False
         for cell in self._assigned:
+            # A column that neither image of an UPDATE holds has not changed (NOBLOB).
+            if named and cell.before == _ABSENT and cell.after == _ABSENT:
+                continue
             if several:
                 out.write(b", ")
             several = True
-            self._put_value(cell, cell.before, image, out)
-
-    def _put_assignments(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append what an UPDATE to the row before sets."""
-        several = False
-        for cell in self._assigned:
-            # A column that neither image holds has not changed (binlog_row_image=NOBLOB).
-            if cell.before != _ABSENT or cell.after != _ABSENT:
-                if several:
-                    out.write(b", ")
-                several = True
+            if named:
                 out.write(cell.assignment)
-                self._put_value(cell, cell.before, image, out)
+            self._put_value(cell, cell.before, image, out)
 
     def _put_condition(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append the condition that finds the row after the change."""
@@ -244,7 +303,7 @@ class TableUndo:
     def _put_value(self, cell: _Cell, at: i64, image: PayloadReader, out: BytesWriter) -> None:
         """Append the value of a column whose cell is at `at`."""
         if at == _NULL:
-            out.write(b"NULL")
+            out.write(_NULL_TEXT)
             return
         if at == _ABSENT:
             self._refuse_absent(cell)
@@ -307,14 +366,20 @@ class _Cell:
         "changes",
         "compared",
         "condition",
+        "is_assigned",
+        "is_key",
         "is_null",
         "number",
         "reader",
         "writer",
     )
 
-    def __init__(self, number: i64, column: Column, reader: ColumnReader) -> None:
+    def __init__(
+        self, number: i64, column: Column, reader: ColumnReader, *, is_assigned: bool
+    ) -> None:
         self.number: i64 = number
+        self.is_assigned = is_assigned
+        self.is_key = column.primary_key > 0
         self.assignment = f"{_quoted(column)} = ".encode()
         self.is_null = f"{_quoted(column)} IS NULL".encode()
         self.reader = reader

@@ -167,11 +167,11 @@ def by_bytes(rows: RowsEvent, schema: TableSchema) -> RowImages:
     return PublishedTable(rows.table_map, schema, "topic", TableWindows(), OPTIONS).images(rows)
 
 
-def by_values(rows: RowsEvent, schema: TableSchema) -> RowImages:
+def by_values(rows: RowsEvent, schema: TableSchema) -> ValueImages:
     return ValueImages(rows, schema)
 
 
-def written(rows: RowsEvent, images: RowImages) -> Iterator[Written]:
+def written(rows: RowsEvent, images: RowImages | ValueImages) -> Iterator[Written]:
     """Yield the images of each row, with their keys; at the end the error, where there is one."""
     try:
         while images.next_row():
@@ -180,7 +180,7 @@ def written(rows: RowsEvent, images: RowImages) -> Iterator[Written]:
         yield f"{type(error).__name__}: {error}"
 
 
-def image(images: RowImages) -> tuple[bytes, bytes | None]:
+def image(images: RowImages | ValueImages) -> tuple[bytes, bytes | None]:
     out = BytesWriter()
     out.write(b"before")
     images.put(out)

@@ -9,7 +9,6 @@ from connector.binlog.columns.column import ABSENT
 from connector.foundation.errors import UnsupportedChange
 from connector.reader.value_texts import value_encoder
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.row_images import RowImages
 from connector.stream.envelope.schemas.column_masks import TextTransform, transformed_json
 
 if TYPE_CHECKING:
@@ -64,11 +63,10 @@ def changed(encode: Callable[[Any], str], change: TextTransform) -> Callable[[An
 
 
 @final
-class ValueImages(RowImages):
-    """The images of an event."""
+class ValueImages:
+    """The images of an event, in the way of RowImages."""
 
     def __init__(self, rows: RowsEvent, schema: TableSchema) -> None:
-        super().__init__(has_message_key=False)
         self._rows = rows.rows(apply_diffs=True)
         self._writer = ValueRows(schema)
         self._images: list[list[Value]] = []  # of the row, the next one last
@@ -88,6 +86,3 @@ class ValueImages(RowImages):
     def key(self, out: BytesWriter) -> bytes | None:
         del out
         return self._writer.key(self._values)
-
-    def record_key(self, out: BytesWriter) -> bytes | None:
-        return self.key(out)
