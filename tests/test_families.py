@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # By the file and the table: the families that have a form there.
 FORMS: dict[str, Collection[str]] = {
-    "connector/foundation/contract/control_records.py COLUMN_TYPES": COLUMN_TYPES,
+    "connector/foundation/contract.py COLUMN_TYPES": COLUMN_TYPES,
     "connector/stream/envelope/cells/writers.py EXACT": writers.EXACT,
     "connector/stream/envelope/cells/selected.py READERS": selected.READERS,
     "connector/stream/envelope/debezium/column_cells.py DEBEZIUM": column_cells.DEBEZIUM,

@@ -195,7 +195,7 @@ CELLS: Final[dict[Family, Callable[[Column, Any], CellWriter]]] = {
 }
 
 
-# Instead of the place of a document before its changes.
+# Instead of the offset of a document before its changes.
 NULL_BEFORE: Final = -1
 ABSENT_BEFORE: Final = -2
 
