@@ -6,7 +6,6 @@ only earlier versions, by kafka-python's description of the protocol.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable
 from typing import Any, Final
@@ -25,49 +24,31 @@ from connector.kafka.transaction_requests import (
 _ALL_REPLICAS: Final = -1
 
 
-class Broker(ABC):
+class Broker:
     """A connection for the requests of transactions; every method raises OSError or KafkaError."""
 
-    def __init__(self, connection: BrokerConnection) -> None:
+    def __init__(self, connection: BrokerConnection, owner: TransactionOwner) -> None:
         self.connection = connection
+        self._owner = owner
+        self._requests = TransactionRequests(owner)
 
-    @abstractmethod
     def add_partitions(self, partitions: tuple[PartitionId, ...]) -> dict[PartitionId, int]:
         """Add partitions to the transaction; return the error code of each."""
-
-    @abstractmethod
-    def write(self, batches: Iterable[EncodedBatch]) -> None:
-        """Write one closed batch to each of some partitions; `written` has the outcome."""
-
-    @abstractmethod
-    def written(self) -> dict[PartitionId, int]:
-        """Return the error code of each partition of the first request that has no outcome yet."""
-
-    @abstractmethod
-    def end(self, *, commit: bool) -> int:
-        """Commit or abort the transaction; return the error code."""
-
-
-class FlexibleBroker(Broker):
-    """A broker since Kafka 2.8."""
-
-    def __init__(self, connection: BrokerConnection, requests: TransactionRequests) -> None:
-        super().__init__(connection)
-        self._requests = requests
-
-    def add_partitions(self, partitions: tuple[PartitionId, ...]) -> dict[PartitionId, int]:
         number = self.connection.next_number()
         self.connection.send(self._requests.add_partitions(number, partitions))
         return transaction_requests.add_partitions_errors(self.connection.receive())
 
     def write(self, batches: Iterable[EncodedBatch]) -> None:
+        """Write one closed batch to each of some partitions; `written` has the outcome."""
         whole = [(batch.topic, batch.partition, batch.buffer()) for batch in batches]
         self.connection.send(self._requests.produce(self.connection.next_number(), whole))
 
     def written(self) -> dict[PartitionId, int]:
+        """Return the error code of each partition of the first request that has no outcome yet."""
         return transaction_requests.produce_errors(self.connection.receive())
 
     def end(self, *, commit: bool) -> int:
+        """Commit or abort the transaction; return the error code."""
         self.connection.send(self._requests.end(self.connection.next_number(), commit=commit))
         return transaction_requests.end_txn_error(self.connection.receive())
 
@@ -76,8 +57,7 @@ class OlderBroker(Broker):
     """A broker before Kafka 2.8."""
 
     def __init__(self, connection: BrokerConnection, owner: TransactionOwner) -> None:
-        super().__init__(connection)
-        self._owner = owner
+        super().__init__(connection, owner)
         self._unanswered: deque[Any] = deque()
 
     def add_partitions(self, partitions: tuple[PartitionId, ...]) -> dict[PartitionId, int]:

@@ -220,10 +220,6 @@ class _Receiver(BatchReceiver):
         self.batches.append(batch)
 
 
-# Between two looks at a condition: some ends of batches are not reported.
-_LOOK_SECONDS = 0.1
-
-
 class InFlightBatches:
     """Batches by their bytes in memory; any thread may use it."""
 
@@ -291,7 +287,7 @@ class InFlightBatches:
             left = until - time.monotonic()
             if left <= 0:
                 return False
-            self._news.wait(min(left, _LOOK_SECONDS))
+            self._news.wait(left)
 
     def close(self) -> None:
         """End the thread."""

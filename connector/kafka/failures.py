@@ -78,10 +78,12 @@ _ACTIONS: Final[Mapping[Action, Collection[type[errors.KafkaError]]]] = {
     ),
     Action.STOP: (
         errors.ClusterAuthorizationFailedError,
+        errors.UnsupportedSaslMechanismError,
         errors.UnsupportedVersionError,
         errors.InvalidProducerIdMappingError,
         errors.InvalidTransactionTimeoutError,
         errors.TransactionalIdAuthorizationFailedError,
+        errors.SaslAuthenticationFailedError,
     ),
 }
 ACTIONS: Final[Mapping[int, Action]] = {
@@ -95,8 +97,6 @@ def action_of(error: BaseException) -> Action:
     """Return what is done about an error of Kafka, or of the network."""
     if isinstance(error, errors.BrokerResponseError):
         return ACTIONS.get(error.errno, Action.ABORT)
-    if isinstance(error, BrokersUnreachable) and error.definite:
-        return Action.STOP
     if isinstance(error, (OSError, errors.RetriableError)):
         return Action.REFRESH
     return Action.ABORT

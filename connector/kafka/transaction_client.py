@@ -25,7 +25,7 @@ from kafka.protocol.producer import InitProducerIdRequest
 
 from connector.kafka import connection_errors
 from connector.kafka.broker_connection import BrokerConnection
-from connector.kafka.brokers import Broker, FlexibleBroker, OlderBroker
+from connector.kafka.brokers import Broker, OlderBroker
 from connector.kafka.cluster import Cluster
 from connector.kafka.encoded_batch import SEQUENCE_MAX, EncodedBatch
 from connector.kafka.failures import (
@@ -40,7 +40,6 @@ from connector.kafka.transaction_requests import (
     VERSIONS,
     PartitionId,
     TransactionOwner,
-    TransactionRequests,
 )
 
 _MS: Final = 1000
@@ -89,7 +88,6 @@ class TransactionClient:
         # Why it is of no more use.
         self.failure: Exception | None = None
         self._owner: TransactionOwner
-        self._requests: TransactionRequests
         self._until_done(self._take_over, cluster.request_seconds)
 
     def add_partitions(self, wanted: Iterable[PartitionId]) -> None:
@@ -220,7 +218,6 @@ class TransactionClient:
             response.producer_epoch,
             round(self._cluster.request_seconds * _MS),
         )
-        self._requests = TransactionRequests(self._owner)
         self._brokers[node] = self._as_broker(connection)
         return None
 
@@ -353,9 +350,8 @@ class TransactionClient:
         return broker
 
     def _as_broker(self, connection: BrokerConnection) -> Broker:
-        if connection.knows(VERSIONS):
-            return FlexibleBroker(connection, self._requests)
-        return OlderBroker(connection, self._owner)
+        kind = Broker if connection.knows(VERSIONS) else OlderBroker
+        return kind(connection, self._owner)
 
 
 def _outcome(asked: list[tuple[Broker, list[EncodedBatch]]]) -> dict[EncodedBatch, int]:

@@ -20,20 +20,13 @@ from kafka import errors
 from connector.foundation.record_reader import RecordColumns
 from connector.kafka.broker_connection import BrokerConnection
 from connector.kafka.cluster import Cluster
+from connector.kafka.failures import Action, action_of
 from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.source import requests
 from stream_jobs.source.record_batches import FetchResponse, read_committed_records
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
 _RETRY_SECONDS: Final = 0.1
-# These answers never change by themselves.
-_DEFINITE: Final = (
-    errors.TopicAuthorizationFailedError,
-    errors.ClusterAuthorizationFailedError,
-    errors.SaslAuthenticationFailedError,
-    errors.UnsupportedSaslMechanismError,
-    errors.UnsupportedVersionError,
-)
 
 _T = TypeVar("_T")
 
@@ -199,7 +192,9 @@ class KafkaClient:
                 with self._turn:
                     return self._tried(ask)
             except (OSError, errors.KafkaError) as error:
-                if isinstance(error, _DEFINITE) or time.monotonic() >= deadline:
+                is_refused = isinstance(error, errors.TopicAuthorizationFailedError)
+                is_definite = is_refused or action_of(error) is Action.STOP
+                if is_definite or time.monotonic() >= deadline:
                     raise self._failed(error) from error
                 time.sleep(_RETRY_SECONDS)
 

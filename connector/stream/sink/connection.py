@@ -115,7 +115,7 @@ def is_superseded(error: Exception) -> bool:
 
     While the coordinator is fencing a producer, it may also answer UNKNOWN_SERVER_ERROR.
     """
-    return any(_is(error, kind) for kind in _SUPERSEDED)
+    return isinstance(error, _SUPERSEDED)
 
 
 def servers_of(settings: KafkaSettings) -> str:
@@ -145,24 +145,17 @@ def connector_error(
             connection_errors.WAY, answered=False, servers=servers, why=error.message
         )
     for kind, code in _REFUSALS.items():
-        if _is(error, kind):
+        if isinstance(error, kind):
             if renewed and code is kafka_errors.LOGIN:
                 return SinkUnavailable(code, answered=False, servers=servers, doing=doing)
             return SinkRefused(code, servers=servers, doing=doing)
-    answered = isinstance(error, errors.KafkaError) and not any(
-        _is(error, kind) for kind in _NO_ANSWER
-    )
+    answered = isinstance(error, errors.KafkaError) and not isinstance(error, _NO_ANSWER)
     why = error.message if isinstance(error, TimedOut) else str(error)
     return SinkUnavailable(
         kafka_errors.UNAVAILABLE,
         answered=answered,
-        superseded=_is(error, errors.UnknownError),
+        superseded=isinstance(error, errors.UnknownError),
         servers=servers,
         doing=doing,
         why=why,
     )
-
-
-def _is(error: Exception, kind: type[errors.KafkaError]) -> bool:
-    """Return whether `error` is of `kind`; in the transaction manager's errors, by its name."""
-    return isinstance(error, kind) or kind.__name__ in str(error)
