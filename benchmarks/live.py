@@ -6,13 +6,16 @@ are written.
 *Idle.* Nothing is written for a while: CPU time and resident memory.
 *Latency.* From just before a statement is sent until a read_committed consumer has its message: the
 commit and the fetch are included. At 200 one-row transactions a second, and at half of what the
-server commits while the connector follows. The broker is warm: a Java virtual machine compiles
-itself for a minute or two after such a load has begun, and each connector asks other work of it.
+server commits while the connector follows. Each figure is the median of several windows, because
+another program on the machine can take a part of one. The broker is warm: a Java virtual machine
+compiles itself for a minute or two after such a load has begun, and each connector asks other work
+of it.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -43,6 +46,7 @@ SETTLE_S = 3.0
 # Behind the idle state. The broker then uses a quarter of the processor time of its first seconds;
 # a slow machine needs so long for that.
 WARM_S = 120.0
+WINDOWS = 7
 # Ends with the process; nothing takes as long.
 FOREVER_S = 3600.0
 
@@ -83,11 +87,18 @@ def _measure(
             with _Ticks(servers, RATE_PER_S, WARM_S) as ticks:
                 ticks.rate()
             say(f"latency: {connector.name}")
-            result["slow"] = _latency(servers, connector, probe, RATE_PER_S, seconds)
+            result["slow"] = median(
+                [_latency(servers, connector, probe, RATE_PER_S, seconds) for _ in range(WINDOWS)]
+            )
             with _Ticks(servers, 0, seconds / 3) as ticks:
                 maximum = ticks.rate()
             _drain(probe)
-            result["fast"] = _latency(servers, connector, probe, maximum / 2, seconds / 2)
+            result["fast"] = median(
+                [
+                    _latency(servers, connector, probe, maximum / 2, seconds / 2)
+                    for _ in range(WINDOWS)
+                ]
+            )
             result["peak_mb"] = usage_of(connector.pid).peak_mb
     finally:
         connector.stop()
@@ -112,6 +123,11 @@ def _idle(connector: Connector, seconds: float) -> dict[str, float]:
     after = usage_of(connector.pid)
     share = (after.cpu_s - before.cpu_s) / seconds
     return {"cpu_percent": share * 100, "rss_mb": after.rss_mb}
+
+
+def median(windows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the median of each figure."""
+    return {name: statistics.median(window[name] for window in windows) for name in windows[0]}
 
 
 def _latency(
