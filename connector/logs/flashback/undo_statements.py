@@ -21,7 +21,7 @@ from mypy_extensions import i64
 
 from connector.binlog.columns.column import Column, ColumnReader, Value
 from connector.binlog.columns.json import with_diffs_applied
-from connector.binlog.columns.row_images import all_set, bitmap_length, column_error
+from connector.binlog.columns.row_images import all_set, bitmap_length, column_error, is_set
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import DELETE, INSERT, RowsKind
 from connector.binlog.events.table_map import TableMapEvent
@@ -132,35 +132,16 @@ class TableUndo:
         )
         while is_lone or image.offset < image.end:
             is_lone = False
-            if is_plain:
-                # In the order of the columns, no cell must be found before it is written.
-                self._put_plain(rows.kind, image, spool.block)
-                spool.end_record()
-                continue
-            if before is not None:
-                self._find_before(image, plan.indexes(before))
-            if after is not None:
+            # In the order of the columns, no cell must be found before it is written.
+            if before is not None and not is_plain:
+                self._find_cells(image, plan.indexes(before), plan.readers, is_after=False)
+            if after is not None and not is_plain:
                 readers = plan.partial_readers(image) if rows.partial else plan.readers
-                self._find_after(image, plan.indexes(after), readers)
-            self._put_found(rows.kind, cursor, spool.block)
+                self._find_cells(image, plan.indexes(after), readers, is_after=True)
+            self._put_statement(
+                rows.kind, image if is_plain else cursor, spool.block, is_plain=is_plain
+            )
             spool.end_record()
-
-    def _put_plain(self, kind: RowsKind, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the statement for a row whose images have all columns, and move past them."""
-        if kind is INSERT:
-            out.write(self._delete_start)
-            self._put_cells(image, out, b" AND ", key=True, named=True)
-            out.write(_LIMIT)
-        elif kind is DELETE:
-            out.write(self._insert_start)
-            self._put_cells(image, out, b", ", key=False, named=False)
-            out.write(b");")
-        else:
-            out.write(self._update_start)
-            self._put_cells(image, out, b", ", key=False, named=True)
-            out.write(_WHERE)
-            self._put_cells(image, out, b" AND ", key=True, named=True)
-            out.write(_LIMIT)
 
     def _put_cells(
         self, image: PayloadReader, out: BytesWriter, separator: bytes, *, key: bool, named: bool
@@ -190,21 +171,23 @@ class TableUndo:
         except DecodeError as error:
             raise column_error(self._columns[number], number, error) from error
 
-    def _put_found(self, kind: RowsKind, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the statement for a row whose cells were found in `image`."""
+    def _put_statement(
+        self, kind: RowsKind, image: PayloadReader, out: BytesWriter, *, is_plain: bool
+    ) -> None:
+        """Append the statement for the row in `image`, in which its cells are found or come."""
         if kind is INSERT:
             out.write(self._delete_start)
-            self._put_condition(image, out)
+            self._put_condition(image, out, is_plain=is_plain)
             out.write(_LIMIT)
         elif kind is DELETE:
             out.write(self._insert_start)
-            self._put_values(image, out, named=False)
+            self._put_values(image, out, named=False, is_plain=is_plain)
             out.write(b");")
         else:
             out.write(self._update_start)
-            self._put_values(image, out, named=True)
+            self._put_values(image, out, named=True, is_plain=is_plain)
             out.write(_WHERE)
-            self._put_condition(image, out)
+            self._put_condition(image, out, is_plain=is_plain)
             out.write(_LIMIT)
 
     def _choose_writers(self) -> None:
@@ -225,52 +208,45 @@ class TableUndo:
                 if not _column_name(column).startswith(_HIDDEN)
             ]
 
-    def _find_before(self, image: PayloadReader, indexes: list[int]) -> None:
-        """Find the cells of an image, which holds the columns at `indexes`; move past it."""
-        data = image.data
-        nulls = image.take(bitmap_length(len(indexes)))
-        number: i64 = 0
-        cells = self._cells
-        index = 0
-        try:
-            for index in indexes:
-                cell = cells[index]
-                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
-                if bits >> (number & 7) & 1:
-                    cell.before = _NULL
-                else:
-                    cell.before = image.offset
-                    cell.reader.skip(image)
-                number += 1
-        except DecodeError as error:
-            raise column_error(self._columns[index], index, error) from error
-
-    def _find_after(
-        self, image: PayloadReader, indexes: list[int], readers: list[ColumnReader]
+    def _find_cells(
+        self,
+        image: PayloadReader,
+        indexes: list[int],
+        readers: list[ColumnReader],
+        *,
+        is_after: bool,
     ) -> None:
-        """Do the same for the image after a change; some of `readers` may read changes."""
-        data = image.data
+        """Find the cells of an image, which holds the columns at `indexes`; move past it.
+
+        In an image after a change, some of `readers` may read changes of documents.
+        """
         nulls = image.take(bitmap_length(len(indexes)))
         number: i64 = 0
-        cells = self._cells
         index = 0
         try:
             for index in indexes:
-                cell = cells[index]
+                cell = self._cells[index]
                 reader = readers[index]
-                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
-                if bits >> (number & 7) & 1:
-                    cell.after = _NULL
-                else:
-                    cell.after = image.offset
-                    cell.changes = None if reader is cell.reader else reader
+                at: i64 = _NULL
+                if not is_set(image.data, nulls, number):
+                    at = image.offset
                     reader.skip(image)
+                if is_after:
+                    cell.after = at
+                    cell.changes = None if reader is cell.reader else reader
+                else:
+                    cell.before = at
                 number += 1
         except DecodeError as error:
             raise column_error(self._columns[index], index, error) from error
 
-    def _put_values(self, image: PayloadReader, out: BytesWriter, *, named: bool) -> None:
+    def _put_values(
+        self, image: PayloadReader, out: BytesWriter, *, named: bool, is_plain: bool
+    ) -> None:
         """Append what an INSERT of the row before sets, or with names, an UPDATE."""
+        if is_plain:
+            self._put_cells(image, out, b", ", key=False, named=named)
+            return
         several = False
         for cell in self._assigned:
             # A column that neither image of an UPDATE holds has not changed (NOBLOB).
@@ -283,8 +259,11 @@ class TableUndo:
                 out.write(cell.assignment)
             self._put_value(cell, cell.before, image, out)
 
-    def _put_condition(self, image: PayloadReader, out: BytesWriter) -> None:
+    def _put_condition(self, image: PayloadReader, out: BytesWriter, *, is_plain: bool) -> None:
         """Append the condition that finds the row after the change."""
+        if is_plain:
+            self._put_cells(image, out, b" AND ", key=True, named=True)
+            return
         several = False
         for cell in self._searched:
             at = cell.before if cell.after == _ABSENT else cell.after
