@@ -24,7 +24,7 @@ https://dev.mysql.com/doc/refman/8.4/en/json.html#json-path-syntax
 import re
 from json import JSONDecodeError, JSONDecoder
 from json.encoder import encode_basestring
-from typing import cast, final
+from typing import Final, cast, final
 
 from librt.strings import BytesWriter
 from mypy_extensions import i64, mypyc_attr
@@ -155,6 +155,28 @@ def with_diffs_applied(before: column.Value, after: column.Value) -> column.Valu
     if not isinstance(before, str):
         raise DecodeError(value_errors.NOTHING_TO_CHANGE)
     return apply_json_diffs(before, after)
+
+
+# Instead of the offset of a document in the image before.
+NULL_BEFORE: Final = -1
+ABSENT_BEFORE: Final = -2
+
+
+def changed_document(
+    image: PayloadReader, changes: column.ColumnReader, documents: column.ColumnReader, before: i64
+) -> column.Value:
+    """Return the text of a document after the changes of it, which `changes` reads next.
+
+    The document before is at offset `before` of the same data, and `documents` reads it; if the
+    image before lacks it, return the changes. Raises DecodeError if they do not fit it.
+    """
+    diffs = changes.read(image)
+    if before == ABSENT_BEFORE:
+        return diffs
+    document: column.Value = None
+    if before != NULL_BEFORE:
+        document = documents.read(PayloadReader(image.data, before, image.end))
+    return with_diffs_applied(document, diffs)
 
 
 def apply_json_diffs(document: str, diffs: column.JsonDiffs) -> str:

@@ -19,8 +19,8 @@ from typing import Final, NoReturn, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64
 
-from connector.binlog.columns.column import Column, ColumnReader, Value
-from connector.binlog.columns.json import with_diffs_applied
+from connector.binlog.columns.column import Column, ColumnReader
+from connector.binlog.columns.json import ABSENT_BEFORE, NULL_BEFORE, changed_document
 from connector.binlog.columns.row_images import all_set, bitmap_length, column_error, is_set
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import DELETE, INSERT, RowsKind
@@ -40,7 +40,7 @@ from connector.logs.flashback.sql_literals import (
 # Columns that a functional index hides; no statement can name them.
 _HIDDEN = "!hidden!"
 
-_NULL_TEXT: Final = b"NULL"
+_NULL: Final = b"NULL"
 _WHERE: Final = b" WHERE "
 _LIMIT: Final = b" LIMIT 1;"
 
@@ -119,7 +119,7 @@ class TableUndo:
         plan = self._raw_map.row_plan
         before, after = rows.before_columns_present, rows.after_columns_present
         for cell in self._cells:
-            cell.before = cell.after = _ABSENT
+            cell.before = cell.after = ABSENT_BEFORE
             cell.changes = None
         image = rows.images()
         cursor = rows.images()
@@ -162,7 +162,7 @@ class TableUndo:
                     if named:
                         out.write(cell.assignment)
                     if is_null:
-                        out.write(_NULL_TEXT)
+                        out.write(_NULL)
                     else:
                         cell.writer.put(image, out)
                 elif not is_null:
@@ -227,7 +227,7 @@ class TableUndo:
             for index in indexes:
                 cell = self._cells[index]
                 reader = readers[index]
-                at: i64 = _NULL
+                at: i64 = NULL_BEFORE
                 if not is_set(image.data, nulls, number):
                     at = image.offset
                     reader.skip(image)
@@ -250,7 +250,7 @@ class TableUndo:
         several = False
         for cell in self._assigned:
             # A column that neither image of an UPDATE holds has not changed (NOBLOB).
-            if named and cell.before == _ABSENT and cell.after == _ABSENT:
+            if named and cell.before == ABSENT_BEFORE and cell.after == ABSENT_BEFORE:
                 continue
             if several:
                 out.write(b", ")
@@ -266,9 +266,9 @@ class TableUndo:
             return
         several = False
         for cell in self._searched:
-            at = cell.before if cell.after == _ABSENT else cell.after
+            at = cell.before if cell.after == ABSENT_BEFORE else cell.after
             # The other columns determine a generated one, which the log may lack.
-            if at == _ABSENT and not self._has_key and cell.number in self._omitted:
+            if at == ABSENT_BEFORE and not self._has_key and cell.number in self._omitted:
                 continue
             if several:
                 out.write(b" AND ")
@@ -281,10 +281,10 @@ class TableUndo:
 
     def _put_value(self, cell: _Cell, at: i64, image: PayloadReader, out: BytesWriter) -> None:
         """Append the value of a column whose cell is at `at`."""
-        if at == _NULL:
-            out.write(_NULL_TEXT)
+        if at == NULL_BEFORE:
+            out.write(_NULL)
             return
-        if at == _ABSENT:
+        if at == ABSENT_BEFORE:
             self._refuse_absent(cell)
         image.offset = at
         try:
@@ -294,10 +294,10 @@ class TableUndo:
 
     def _put_comparison(self, cell: _Cell, at: i64, image: PayloadReader, out: BytesWriter) -> None:
         """Append the condition that a column holds exactly the value at `at`."""
-        if at == _NULL:
+        if at == NULL_BEFORE:
             out.write(cell.is_null)
             return
-        if at == _ABSENT:
+        if at == ABSENT_BEFORE:
             self._refuse_absent(cell)
         image.offset = at
         out.write(cell.condition)
@@ -306,32 +306,17 @@ class TableUndo:
             if changes is None:
                 cell.compared.put(image, out)
             else:
-                out.write(string_literal(self._document(cell, changes, image)).encode())
+                document = changed_document(image, changes, cell.reader, cell.before)
+                if not isinstance(document, str):
+                    self._refuse_absent(cell)
+                out.write(string_literal(document).encode())
         except DecodeError as error:
             raise column_error(self._columns[cell.number], cell.number, error) from error
-
-    def _document(self, cell: _Cell, changes: ColumnReader, image: PayloadReader) -> str:
-        """Return the text of a document after the changes of it, which are next."""
-        diffs = changes.read(image)
-        before: Value = None
-        if cell.before == _ABSENT:
-            self._refuse_absent(cell)
-        elif cell.before != _NULL:
-            image.offset = cell.before
-            before = cell.reader.read(image)
-        document = with_diffs_applied(before, diffs)
-        assert isinstance(document, str)
-        return document
 
     def _refuse_absent(self, cell: _Cell) -> NoReturn:
         raise UnsupportedChange(
             undo_errors.NOT_IN_IMAGE, column=_column_name(self._columns[cell.number])
         )
-
-
-# Instead of the offset of a cell.
-_NULL: Final = -1
-_ABSENT: Final = -2
 
 
 @final
@@ -364,8 +349,8 @@ class _Cell:
         self.reader = reader
         self.writer = literal_writer(column, reader)
         self.condition, self.compared = condition(column, reader)
-        self.before: i64 = _ABSENT
-        self.after: i64 = _ABSENT
+        self.before: i64 = ABSENT_BEFORE
+        self.after: i64 = ABSENT_BEFORE
         # What reads the changes that the image after holds instead of a document.
         self.changes: ColumnReader | None = None
 

@@ -10,9 +10,9 @@ from typing import Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column import ABSENT, ColumnReader, Value
+from connector.binlog.columns.column import ColumnReader
 from connector.binlog.columns.integers import EnumReader, SetReader
-from connector.binlog.columns.json import with_diffs_applied
+from connector.binlog.columns.json import ABSENT_BEFORE, NULL_BEFORE, changed_document
 from connector.binlog.columns.row_images import all_set, bitmap_length, column_error, is_set
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
@@ -132,9 +132,6 @@ def null_of(schema: TableSchema, column: SchemaColumn) -> bytes:
 
 
 _NOTHING: Final = PayloadReader(b"")
-# Instead of the offset of a document.
-_NULL_BEFORE: Final = -1
-_ABSENT_BEFORE: Final = -2
 
 
 @final
@@ -294,7 +291,7 @@ class RowWriter(RowImages):
         if is_after and rows.partial:
             readers = self._plan.partial_readers(image)
         elif rows.partial:
-            self._offsets = [_ABSENT_BEFORE] * len(readers)
+            self._offsets = [ABSENT_BEFORE] * len(readers)
         data = image.data
         nulls = image.take(bitmap_length(len(indexes)))
         if not self._members:
@@ -307,7 +304,7 @@ class RowWriter(RowImages):
                 number += 1
                 column = self._every[index]
                 if rows.partial and not is_after:
-                    self._offsets[index] = _NULL_BEFORE if is_null else int(image.offset)
+                    self._offsets[index] = NULL_BEFORE if is_null else int(image.offset)
                 if isinstance(column, RowMember):
                     column.start = len(out) + 1
                     out.write(column.name)
@@ -335,11 +332,8 @@ class RowWriter(RowImages):
             member.writer.put(image, out)
             return
         name = self._schema.columns[self._places.index(index)]["name"]
-        at = self._offsets[index]
-        before: Value = ABSENT if at == _ABSENT_BEFORE else None
-        if at >= 0:
-            before = self._plan.readers[index].read(PayloadReader(image.data, at, image.end))
-        text = with_diffs_applied(before, reader.read(image))
+        documents = self._plan.readers[index]
+        text = changed_document(image, reader, documents, self._offsets[index])
         if not isinstance(text, str):
             raise not_text(name)
         writer = self._documents.get(index)

@@ -30,11 +30,10 @@ from connector.binlog.columns.column import (
     ColumnType,
     Family,
     JsonDiffs,
-    Value,
 )
 from connector.binlog.columns.floats import FLOAT64_LENGTH, put_float64_as_python
 from connector.binlog.columns.integers import EnumReader, SetReader
-from connector.binlog.columns.json import DocumentReader, with_diffs_applied
+from connector.binlog.columns.json import DocumentReader, changed_document
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_ascii, put_uint, put_utf8
@@ -195,24 +194,15 @@ CELLS: Final[dict[Family, Callable[[Column, Any], CellWriter]]] = {
 }
 
 
-# Instead of the offset of a document before its changes.
-NULL_BEFORE: Final = -1
-ABSENT_BEFORE: Final = -2
-
-
 def put_changes(
-    image: PayloadReader, changes: ColumnReader, documents: ColumnReader, at: i64, out: BytesWriter
+    image: PayloadReader,
+    changes: ColumnReader,
+    documents: ColumnReader,
+    before: i64,
+    out: BytesWriter,
 ) -> None:
-    """Append the document after the changes of it, which are next.
-
-    The document before is at `at`, and `documents` reads it; without it, append the changes.
-    """
-    value = changes.read(image)
-    if at != ABSENT_BEFORE:
-        before: Value = None
-        if at != NULL_BEFORE:
-            before = documents.read(PayloadReader(image.data, at, image.end))
-        value = with_diffs_applied(before, value)
+    """Append the document after changes, or the changes; arguments as of `changed_document`."""
+    value = changed_document(image, changes, documents, before)
     if isinstance(value, str):
         put_string(out, value)
         return

@@ -6,6 +6,7 @@ from librt.strings import BytesWriter, read_i16_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.column import ColumnReader
+from connector.binlog.columns.json import ABSENT_BEFORE, NULL_BEFORE
 from connector.binlog.columns.row_images import all_set, bitmap_length, column_error, is_set
 from connector.binlog.events import rows_header
 from connector.binlog.events.rows import RowsEvent
@@ -14,8 +15,6 @@ from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_ascii
 from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.cells import (
-    ABSENT_BEFORE,
-    NULL_BEFORE,
     json_cell,
     put_changes,
     put_in_pieces,

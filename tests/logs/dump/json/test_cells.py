@@ -11,10 +11,10 @@ from librt.strings import BytesWriter
 
 from connector.binlog.columns.column import Column
 from connector.binlog.columns.column import ColumnType as T
-from connector.binlog.columns.json import JsonDiffsReader, JsonReader
+from connector.binlog.columns.json import ABSENT_BEFORE, JsonDiffsReader, JsonReader
 from connector.binlog.columns.row_images import RowPlan
 from connector.binlog.payload_reader import PayloadReader
-from connector.logs.dump.json.cells import ABSENT_BEFORE, json_cell, put_changes
+from connector.logs.dump.json.cells import json_cell, put_changes
 
 UTF8MB4, LATIN1, BINARY = 255, 8, 63
 
