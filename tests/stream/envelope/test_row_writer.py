@@ -18,8 +18,10 @@ from connector.binlog.events.rows_header import ExtraRowInfo, RowsKind
 from connector.binlog.events.table_map import TableMapEvent
 from connector.foundation.errors import ConnectorError, UnsupportedChange
 from connector.stream.envelope import record_errors
+from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.envelope.options import EnvelopeOptions
+from connector.stream.envelope.row_writer import RowWriter
 from connector.stream.envelope.schemas.column_rules import (
     HASH,
     MASK,
@@ -319,3 +321,28 @@ def test_a_truncated_row_names_event_table_and_column() -> None:
         'column c"0 (LONG): need 4 bytes at offset 1, but the payload ends at 3; compare with '
         "`mysqlbinlog --start-position=300 binlog.000001`"
     )
+
+
+@pytest.mark.parametrize(
+    ("profile", "document"),
+    [
+        (None, b'"{\\"a\\": 1, \\"b\\": 2}"'),
+        # Debezium has no spaces in documents of the log.
+        (DebeziumProfile(), b'"{\\"a\\":1,\\"b\\":2}"'),
+    ],
+)
+def test_changes_of_a_document_become_the_document(
+    profile: DebeziumProfile | None, document: bytes
+) -> None:
+    before = b"\x00" + behind_length(bytes.fromhex("0001000c000b00010005010061"), 1)  # {"a": 1}
+    change = b"\x01" + behind_length(b"$.b", 1) + behind_length(b"\x05\x02\x00", 1)
+    # Value options and the JSON columns that are changes, before the image.
+    after = b"\x01\x01\x00" + behind_length(change, 1)
+    rows = rows_event([Column(T.JSON, 1, nullable=True)], before + after, RowsKind.UPDATE)
+    rows.partial = True
+    schema = TableSchema.from_table_map(rows.table_map, "")
+    writer = RowWriter(rows.table_map, schema, profile)
+    writer.begin(rows)
+    assert writer.next_row()
+    image(writer)
+    assert image(writer) == (b'{"c\\"0":' + document + b"}", None)
