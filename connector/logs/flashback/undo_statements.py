@@ -194,7 +194,13 @@ class TableUndo:
         """Raise DecodeError if a column cannot be read."""
         readers = self._raw_map.row_plan.readers
         cells = [
-            _Cell(index, column, reader, is_assigned=index in self._assigned_places)
+            _Cell(
+                index,
+                column,
+                reader,
+                is_assigned=index in self._assigned_places,
+                is_compared=not self._has_key,
+            )
             for index, (column, reader) in enumerate(zip(self._columns, readers, strict=True))
         ]
         self._cells = cells
@@ -339,16 +345,26 @@ class _Cell:
     )
 
     def __init__(
-        self, number: i64, column: Column, reader: ColumnReader, *, is_assigned: bool
+        self,
+        number: i64,
+        column: Column,
+        reader: ColumnReader,
+        *,
+        is_assigned: bool,
+        is_compared: bool,
     ) -> None:
         self.number: i64 = number
         self.is_assigned = is_assigned
         self.is_key = column.primary_key > 0
         self.assignment = f"{_quoted(column)} = ".encode()
-        self.is_null = f"{_quoted(column)} IS NULL".encode()
         self.reader = reader
         self.writer = literal_writer(column, reader)
-        self.condition, self.compared = condition(column, reader)
+        # Of a table without a key, how the column is compared.
+        self.is_null = self.condition = b""
+        self.compared = self.writer
+        if is_compared:
+            self.is_null = f"{_quoted(column)} IS NULL".encode()
+            self.condition, self.compared = condition(column, reader)
         self.before: i64 = ABSENT_BEFORE
         self.after: i64 = ABSENT_BEFORE
         # What reads the changes that the image after holds instead of a document.
