@@ -37,7 +37,7 @@ def test_a_table_that_is_not_copied_has_the_rows_of_the_server(
                 copied += was_copied
                 kept += not was_copied
     # Neither verdict is the only one.
-    assert min(kept, copied) > SEEDS
+    assert min(kept, copied) > SEEDS // 2
 
 
 def _play(table: AlteredTable, random: Random, seed: int) -> list[bool]:
