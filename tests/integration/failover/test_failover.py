@@ -108,6 +108,7 @@ def test_the_replica_is_read_when_the_source_is_killed(
     ]
 
 
+@full_only
 def test_a_replica_that_lags_is_read_once_it_has_caught_up(
     pair: ReplicationPair, kafka_broker: KafkaBroker, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ def _plain(value: Any) -> Any:
     return tuple(value.values()) if isinstance(value, dict) else value
 
 
+@full_only
 def test_readers_agree_after_every_commit_of_rows(
     sample: Sample, agree: Agree, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from tests.foundation.errors.texts import text_of
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end
 from tests.integration.second_broker import SecondBroker
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
 
+@full_only
 def test_a_run_goes_on_while_a_broker_is_down(mysql_server: MysqlServer, tmp_path: Path) -> None:
     with KafkaBroker(tmp_path / "first") as first:
         stream = new_stream(mysql_server.endpoint, first.endpoint, tmp_path)

@@ -85,6 +85,7 @@ def without_two(records: Records) -> None:
         records[number] = [record for record in found if record.key not in wanted]
 
 
+@full_only
 def test_both_parts_of_a_stream_are_proven_and_what_cannot_be_proven_is_said(
     pair: ReplicationPair, kafka_broker: KafkaBroker, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.integration.database_stream import new_stream
 from tests.integration.schema.cascading_tables import wait_until_equal
 from tests.integration.schema.random_cascades import TABLES, Writer, create
-from tests.length import length
+from tests.length import full_only, length
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +30,7 @@ LOAD_SECONDS = 3.0
     "server_name",
     ["mysql_server", "mariadb_server", "mysql_9"][: length(short=1, full=3)],
 )
+@full_only
 def test_consumers_end_with_the_rows_of_the_server(
     server_name: str,
     seed: int,

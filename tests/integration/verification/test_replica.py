@@ -167,6 +167,7 @@ def test_under_load_no_difference_is_invented_none_is_overlooked_and_all_are_rep
     assert (table["compared_with"], table["rows_by_checksum"]) == ("replica", table["rows"])
 
 
+@full_only
 def test_rows_that_the_replica_lacks_are_copied_by_their_keys(
     stream: Stream, mysql_server: Server
 ) -> None:

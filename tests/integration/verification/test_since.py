@@ -13,6 +13,7 @@ from stream_jobs.cuts import Cut, cut_errors, latest_cut
 from stream_jobs.delta.storages import storage_of
 from tests.foundation.errors.texts import shown
 from tests.integration.verification.pair import pair_of
+from tests.length import full_only
 from verification import verify_errors
 from verification.report import CutSummary
 
@@ -98,6 +99,7 @@ def test_only_keys_that_have_changed_since_a_cut_are_compared(either_stream: Str
     assert wrong[50]["version"] == wrong[50]["cut_version"] - 1
 
 
+@full_only
 def test_a_table_that_cannot_be_told_from_its_changes_is_compared_as_a_whole(
     stream: Stream,
 ) -> None:
