@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, ProduceRequest
 
@@ -20,8 +20,6 @@ from connector.kafka.transaction_requests import (
     TransactionOwner,
     TransactionRequests,
 )
-
-_ALL_REPLICAS: Final = -1
 
 
 class Broker:
@@ -83,7 +81,7 @@ class OlderBroker(Broker):
         topic_data = ProduceRequest.TopicProduceData
         request = ProduceRequest(
             transactional_id=self._owner.transactional_id,
-            acks=_ALL_REPLICAS,
+            acks=transaction_requests.ALL_REPLICAS,
             timeout_ms=self._owner.timeout_ms,
             topic_data=[
                 topic_data(

@@ -46,7 +46,7 @@ _LENGTH_BYTES = 4
 _HEAD_BYTES = _HEAD.size - _LENGTH_BYTES
 _THROTTLE_BYTES = 4
 _NO_TAGS = b"\x00"
-_ALL_REPLICAS = -1
+ALL_REPLICAS = -1
 _COMMIT = b"\x01"
 _ABORT = b"\x00"
 _MORE = 0x80
@@ -75,7 +75,7 @@ class TransactionRequests:
         head = _CLIENT.pack(len(client)) + client + _NO_TAGS + _text(owner.transactional_id)
         whose = head + _PRODUCER.pack(owner.producer_id, owner.epoch)
         self._add_head = whose
-        self._produce_head = head + _PRODUCE_HEAD.pack(_ALL_REPLICAS, owner.timeout_ms)
+        self._produce_head = head + _PRODUCE_HEAD.pack(ALL_REPLICAS, owner.timeout_ms)
         self._commit = whose + _COMMIT + _NO_TAGS
         self._abort = whose + _ABORT + _NO_TAGS
 

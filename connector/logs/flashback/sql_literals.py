@@ -308,12 +308,7 @@ def _text(column: Column, reader: CharacterReader) -> ValueWriter:
 
 
 # Compared by their bytes.
-_STORED: Final = frozenset(
-    {
-        Family.CHAR, Family.VARCHAR, Family.TEXT, Family.BINARY, Family.VARBINARY, Family.BLOB,
-        Family.GEOMETRY, Family.VECTOR,
-    }
-)  # fmt: skip
+_STORED: Final = (*CHARACTERS, *BINARIES, Family.GEOMETRY, Family.VECTOR)
 
 # Any stands for the reader of the family. A TIMESTAMP is in UTC, the time zone of the session.
 LITERALS: Final[dict[Family, Callable[[Column, Any], ValueWriter]]] = {

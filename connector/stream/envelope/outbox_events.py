@@ -26,13 +26,14 @@ from base64 import b64decode
 from math import isfinite
 from typing import Any, Final, NoReturn, final
 
+from connector.binlog.columns.column import BINARIES, INTEGERS
 from connector.binlog.text_writer import quoted
 from connector.foundation.contract import SchemaColumn, is_topic_name, own_topics
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.changes.receiver import StreamListener
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.connect_schemas import payload_head
-from connector.stream.envelope.debezium.column_cells import BINARY, STRINGS
+from connector.stream.envelope.debezium.column_cells import STRINGS
 from connector.stream.envelope.debezium.number_cells import java_text
 from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
 from connector.stream.envelope.debezium.registry_schemas import ConnectSchema
@@ -177,7 +178,6 @@ def _string_json(value: str) -> str:
     return with_escapes(quoted(value).decode())
 
 
-_INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
 _PLAIN: Final = "plain"
 _WITH_SCHEMA: Final = "json_with_schema"
 
@@ -310,13 +310,13 @@ class _Columns:
             raise UnsupportedChange(record_errors.NO_COLUMN, table=self._schema.name, column=name)
         column = self._schema.columns[place]
         kind = column["type"]
-        if not (kind in STRINGS or kind in BINARY or _is_integer(column)):
+        if not (kind in STRINGS or kind in BINARIES or _is_integer(column)):
             raise UnsupportedChange(
                 record_errors.TYPE,
                 column=f"{self._schema.name}.{column['name']}",
                 type=kind.upper(),
             )
-        return _Cell(self._names[place], is_bytes=kind in BINARY and self._form.binary == "bytes")
+        return _Cell(self._names[place], is_bytes=kind in BINARIES and self._form.binary == "bytes")
 
     def head(self, name: str, chosen: str) -> bytes:
         """Return what comes before the JSON of a column in a format."""
@@ -331,7 +331,7 @@ class _Columns:
 def _is_integer(column: SchemaColumn) -> bool:
     # An unsigned BIGINT is a wrapped number, or bytes.
     is_wide = column["type"] == "bigint" and column.get("unsigned", False)
-    return column["type"] in _INTEGERS and not is_wide
+    return column["type"] in INTEGERS and not is_wide
 
 
 def _written(cells: dict[str, Any], cell: _Cell, chosen: str, head: bytes) -> bytes | None:

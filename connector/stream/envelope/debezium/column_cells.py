@@ -39,12 +39,8 @@ _NULL: Final = b"null"
 _MILLIS_DIGITS: Final = 3
 _MICROS_DIGITS: Final = 6
 _NANOS_DIGITS: Final = 9
-# Types whose values are bytes.
-BINARY: Final = frozenset({Family.BINARY, Family.VARBINARY, Family.BLOB})
 # Types whose values are strings of characters.
-STRINGS: Final = frozenset(
-    {Family.CHAR, Family.VARCHAR, Family.TEXT, Family.SET, Family.ENUM, Family.JSON}
-)
+STRINGS: Final = (*CHARACTERS, Family.SET, Family.ENUM, Family.JSON)
 
 
 def debezium_writer(

@@ -16,7 +16,14 @@ from typing import Any, Final, final
 from mypy_extensions import mypyc_attr
 
 from connector.binlog.character_sets import character_decoder
-from connector.binlog.columns.column import ABSENT, EnumIndex
+from connector.binlog.columns.column import (
+    ABSENT,
+    BINARIES,
+    CHARACTERS,
+    INTEGERS,
+    EnumIndex,
+    Family,
+)
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.stream.envelope import record_errors
@@ -32,9 +39,6 @@ MOMENT: Final = "moment"
 # Only whether it is NULL can be told.
 OTHER: Final = "other"
 
-_INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year"})
-_CHARACTERS: Final = frozenset({"char", "varchar", "text"})
-_BINARY: Final = frozenset({"binary", "varbinary", "blob"})
 _MOMENTS: Final = frozenset({"datetime", "timestamp"})
 _UTF8: Final = ("utf8mb3", "utf8mb4")
 
@@ -45,11 +49,11 @@ _MOMENT_CHARACTERS: Final = 26
 def kind_of(column: SchemaColumn) -> str:
     """Return with what the values of a column can be compared."""
     kind = column["type"]
-    if kind in _INTEGERS or kind == "decimal":
+    if kind in INTEGERS or kind in (Family.YEAR, Family.DECIMAL):
         return NUMBER
-    if kind in _CHARACTERS or kind == "enum":
+    if kind in CHARACTERS or kind == "enum":
         return TEXT
-    if kind in _BINARY:
+    if kind in BINARIES:
         return BYTES
     if kind == "date":
         return DATE

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
-from connector.binlog.columns.column import Column
+from connector.binlog.columns.column import CHARACTERS, INTEGERS, Column, Family
 from connector.binlog.events.table_map import TableMapEvent
 from connector.foundation import contract
 from connector.foundation.errors import UnsupportedChange
@@ -232,10 +232,7 @@ def _schema_id(name: str, columns: tuple[contract.SchemaColumn, ...]) -> str:
 
 
 _WITH_LENGTH = frozenset({"char", "varchar", "binary", "varbinary", "bit"})
-_WITH_SIGN = frozenset(
-    {"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double"}
-)
-_CHARACTER = frozenset({"char", "varchar", "text"})
+_WITH_SIGN = (*INTEGERS, Family.DECIMAL, Family.FLOAT, Family.DOUBLE)
 
 
 def schema_column(name: str, column: Column) -> contract.SchemaColumn:
@@ -256,7 +253,7 @@ def schema_column(name: str, column: Column) -> contract.SchemaColumn:
         result["fraction"] = column.fraction
     if kind in _WITH_LENGTH and column.length is not None:
         result["length"] = column.length
-    if kind in _CHARACTER and column.collation is not None:
+    if kind in CHARACTERS and column.collation is not None:
         result["charset"] = column.charset or ""
         result["collation"] = column.collation
     if column.labels is not None:
