@@ -55,10 +55,10 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="write them into instructions.json")
     arguments = parser.parse_args()
     own = _toolchain()
-    recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
     if own is None:
         say("instructions: not counted, because valgrind or gcc is not installed")
         return 0
+    recorded = json.loads(RECORDED.read_text())
     if not arguments.record and own != recorded["toolchain"]:
         say(f"instructions: not compared: they were recorded by {recorded['toolchain']}, not {own}")
         return 0

@@ -87,18 +87,11 @@ def _measure(
             with _Ticks(servers, RATE_PER_S, WARM_S) as ticks:
                 ticks.rate()
             say(f"latency: {connector.name}")
-            result["slow"] = median(
-                [_latency(servers, connector, probe, RATE_PER_S, seconds) for _ in range(WINDOWS)]
-            )
+            result["slow"] = _latency(servers, connector, probe, RATE_PER_S, seconds)
             with _Ticks(servers, 0, seconds / 3) as ticks:
                 maximum = ticks.rate()
             _drain(probe)
-            result["fast"] = median(
-                [
-                    _latency(servers, connector, probe, maximum / 2, seconds / 2)
-                    for _ in range(WINDOWS)
-                ]
-            )
+            result["fast"] = _latency(servers, connector, probe, maximum / 2, seconds / 2)
             result["peak_mb"] = usage_of(connector.pid).peak_mb
     finally:
         connector.stop()
@@ -125,12 +118,15 @@ def _idle(connector: Connector, seconds: float) -> dict[str, float]:
     return {"cpu_percent": share * 100, "rss_mb": after.rss_mb}
 
 
-def median(windows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the median of each figure."""
+def _latency(
+    servers: Stack, connector: Connector, probe: LatencyProbe, rate: float, seconds: float
+) -> dict[str, Any]:
+    """Return the median of each figure over WINDOWS windows of `seconds`."""
+    windows = [_window(servers, connector, probe, rate, seconds) for _ in range(WINDOWS)]
     return {name: statistics.median(window[name] for window in windows) for name in windows[0]}
 
 
-def _latency(
+def _window(
     servers: Stack, connector: Connector, probe: LatencyProbe, rate: float, seconds: float
 ) -> dict[str, Any]:
     with _Ticks(servers, rate, SETTLE_S) as ticks:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_SH, LOCK_UN, flock
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from local_stack import Endpoint, KafkaBroker
 from local_stack.server import HOST
@@ -51,7 +51,7 @@ class SharedBroker(KafkaBroker):
         self._users.close()
 
     @contextmanager
-    def _alone(self) -> Iterator[Any]:
+    def _alone(self) -> Iterator[None]:
         with (self.directory / "start").open("w") as turn:
             flock(turn, LOCK_EX)
-            yield turn
+            yield
