@@ -19,7 +19,6 @@ from connector.foundation.contract import COLUMN_TYPES
 from connector.logs.dump.json import cells
 from connector.logs.dump.text import values
 from connector.logs.flashback import sql_literals
-from connector.reader import value_texts
 from connector.stream.changes import alter_table
 from connector.stream.envelope.cells import selected, writers
 from connector.stream.envelope.debezium import column_cells
@@ -28,6 +27,7 @@ from connector.stream.envelope.schemas import connect_types
 from connector.stream.envelope.schemas.table_schema import schema_column
 from connector.stream.source import information_schema
 from stream_jobs.source import column_types
+from tests.stream.envelope.value_texts import value_encoder
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -48,7 +48,6 @@ FORMS: dict[str, Collection[str]] = {
     "connector/logs/flashback/sql_literals.py LITERALS": sql_literals.LITERALS,
     "connector/binlog/arrow/batch_columns.py TYPES": batch_columns.TYPES,
     "connector/binlog/arrow/batch_columns.py BUILDERS": batch_columns.BUILDERS,
-    "connector/reader/value_texts.py VALUES": value_texts.VALUES,
     "stream_jobs/source/column_types.py _FAMILIES": column_types._FAMILIES,
 }
 
@@ -128,4 +127,4 @@ def test_a_value_of_each_family_is_written_in_each_form_and_passed_over(family: 
     exact = BytesWriter()
     writers.exact_writer(described, reader).put(PayloadReader(stored), exact)
     value = reader.read(PayloadReader(stored))
-    assert value_texts.value_encoder(described)(value).encode() == exact.getvalue()
+    assert value_encoder(described)(value).encode() == exact.getvalue()

@@ -4,6 +4,7 @@ A key is used in a request only if the job would read its text as the key of the
 """
 
 import base64
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -11,10 +12,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from connector.binlog.text_writer import quoted
 from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
 from connector.foundation.errors import SourceRefused, UnsupportedChange
-from connector.reader.value_texts import value_encoder
 from connector.stream.snapshot.keyset import listed_keys
 from connector.stream.source.selected_table import KeyColumn
 from stream_jobs.errors import MirrorError
@@ -96,27 +95,31 @@ def record_keys(
 
 
 def _text(columns: Sequence[SchemaColumn], key: RowKey) -> str:
-    members = (
-        f"{quoted(column['name']).decode()}:{value_encoder(column)(_decoded(column, value))}"
+    values = {
+        column["name"]: _json_value(column, value)
         for column, value in zip(columns, key, strict=True)
-    )
-    return f"{{{','.join(members)}}}"
+    }
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 
-def _decoded(column: SchemaColumn, value: Any) -> Any:
-    """Return a value of the mirror in the form that decoded values have."""
+def _json_value(column: SchemaColumn, value: Any) -> object:
+    """Return a value of the mirror as the record's key has it, for types that can be listed."""
     kind = column["type"]
     if kind in _NUMBERS:
-        return int(value)
-    if kind == "decimal" and not isinstance(value, str):
-        return format(value, "f")
+        if kind == "bit" and column.get("length") == 1:
+            return bool(value)
+        is_text = kind == "bit" or (kind == "bigint" and column.get("unsigned"))
+        return str(int(value)) if is_text else int(value)
+    if kind == "decimal":
+        return value if isinstance(value, str) else format(value, "f")
     if kind == "date":
         return value.isoformat()
     if kind in _MOMENTS:
         digits = column.get("fraction", 0)
         text = value.replace(tzinfo=None).isoformat(" ", timespec="microseconds")
-        return text[: _SECONDS + digits + 1] if digits else text[:_SECONDS]
-    return value
+        text = text[: _SECONDS + digits + 1] if digits else text[:_SECONDS]
+        return text if kind == "datetime" else f"{text.replace(' ', 'T')}Z"
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
 def encode_keys(keys: Sequence[RowKey]) -> str:

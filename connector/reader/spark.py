@@ -37,15 +37,22 @@ except ModuleNotFoundError as missing:
     _reason = f"mysql_binlog needs PySpark ({missing}): pip install 'binlog-connector[spark]'"
     raise ImportError(_reason) from missing
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from connector.binlog.columns.column import ABSENT, Column, JsonDiffs, Value
+from librt.strings import BytesWriter
+
+from connector.binlog.columns.column import ColumnReader, JsonDiffs, Value
+from connector.binlog.columns.json import ABSENT_BEFORE, NULL_BEFORE, changed_document
+from connector.binlog.columns.row_images import bitmap_length, column_error, is_set
+from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.table_filter import TableFilter
+from connector.binlog.text_writer import quoted
 from connector.binlog.transactions.transaction import column_names
-from connector.foundation.errors import ConfigError
+from connector.foundation.errors import ConfigError, DecodeError, UnsupportedChange
 from connector.reader import open_binlog, reader_errors
-from connector.reader.value_texts import value_encoder
+from connector.stream.envelope.cells.writers import exact_writer
 from connector.stream.envelope.schemas.table_schema import schema_column
 
 if TYPE_CHECKING:
@@ -58,7 +65,6 @@ SCHEMA = (
     "op STRING, before STRING, after STRING, seq BIGINT"
 )
 _LOG_NAME = re.compile(r".*\.[0-9]+(\.gz|\.zst)?")
-_TEXTS = frozenset({"char", "varchar", "text", "set", "json"})
 
 
 def register(spark: SparkSession) -> None:
@@ -126,14 +132,16 @@ class _Reader(DataSourceReader):
             for transaction in log.transactions():
                 gtid = None if transaction.gtid is None else str(transaction.gtid)
                 seq = 0
-                image = _ImageEncoder()
+                images: _TableImages | None = None
                 for event, rows in transaction.rows_events():
                     table_map = rows.table_map
                     if tables is not None and not tables.follows(table_map.schema, table_map.table):
                         seq += rows.count()
                         continue
                     timestamp = datetime.fromtimestamp(event.header.timestamp, UTC)
-                    for row in rows.rows(apply_diffs=True):
+                    if images is None or images.table_map is not table_map:
+                        images = _TableImages(rows)
+                    for before, after in images.rows(rows):
                         yield (
                             event.file,
                             event.position,
@@ -142,8 +150,8 @@ class _Reader(DataSourceReader):
                             table_map.schema,
                             table_map.table,
                             rows.kind.value,
-                            image.encode(table_map, row.before),
-                            image.encode(table_map, row.after),
+                            before,
+                            after,
                             seq,
                         )
                         seq += 1
@@ -169,48 +177,101 @@ def _log_files(path: str) -> list[str]:
     return sorted(paths)
 
 
-class _ImageEncoder:
-    """Writes row images as JSON, with one writer for each table."""
+class _TableImages:
+    """Writes the row images of one table as JSON objects, with the writers of records."""
 
-    def __init__(self) -> None:
-        self._table_map: TableMapEvent | None = None
-        self._steps: list[tuple[str, Callable[[Any], str]]] = []
+    def __init__(self, event: RowsEvent) -> None:
+        """Choose the writers for the table of `event`.
 
-    def encode(self, table_map: TableMapEvent, values: list[Value] | None) -> str | None:
-        """Return an image as a JSON object."""
-        if values is None:
-            return None
-        if table_map is not self._table_map:
-            self._table_map = table_map
-            names = column_names(table_map)
-            self._steps = [
-                (f"{json.dumps(name, ensure_ascii=False)}:", _cell_encoder(name, column))
-                for name, column in zip(names, table_map.columns, strict=True)
-            ]
-        cells = (
-            name + ("null" if value is None else encode(value))
-            for value, (name, encode) in zip(values, self._steps, strict=True)
-            if value is not ABSENT
-        )
-        return f"{{{','.join(cells)}}}"
+        Raises EventError if its rows cannot be read, UnsupportedChange for a type that records
+        cannot hold.
+        """
+        self.table_map: TableMapEvent = event.table_map
+        try:
+            self._plan = event.plan
+        except DecodeError as error:
+            raise event.unreadable(error) from error
+        columns = zip(column_names(event.table_map), self._plan.columns, strict=True)
+        self._names = []
+        self._writers = []
+        for (name, column), reader in zip(columns, self._plan.readers, strict=True):
+            self._names.append(quoted(name) + b":")
+            self._writers.append(exact_writer(schema_column(name, column), reader))
+
+    def rows(self, event: RowsEvent) -> Iterator[tuple[str | None, str | None]]:
+        """Yield the images of each row before and after; raises EventError as `RowsEvent.rows`."""
+        before, after = event.before_columns_present, event.after_columns_present
+        try:
+            _ = event.plan  # refuses rows that cannot be read
+            is_lone = event.has_lone_row()
+            image = event.images()
+            while is_lone or image.offset < image.end:
+                is_lone = False
+                # Where the image before has its values, by column: changes of them may follow.
+                offsets: dict[int, int] = {}
+                old = new = None
+                if before is not None:
+                    old = self._image(image, before, self._plan.readers, offsets)
+                if after is not None:
+                    readers = self._plan.readers
+                    if event.partial:
+                        readers = self._plan.partial_readers(image)
+                    new = self._image(image, after, readers, offsets)
+                yield old, new
+        except DecodeError as error:
+            raise event.unreadable(error) from error
+
+    def _image(
+        self,
+        image: PayloadReader,
+        present: bytes,
+        readers: list[ColumnReader],
+        offsets: dict[int, int],
+    ) -> str:
+        """Return the next image; `readers` may read changes of documents at `offsets`."""
+        own = self._plan.readers
+        indexes = self._plan.indexes(present)
+        nulls = image.take(bitmap_length(len(indexes)))
+        out = BytesWriter()
+        index = 0
+        try:
+            for number, index in enumerate(indexes):
+                out.write(b"," if number else b"{")
+                out.write(self._names[index])
+                if is_set(image.data, nulls, number):
+                    offsets[index] = NULL_BEFORE
+                    out.write(b"null")
+                elif readers[index] is own[index]:
+                    offsets[index] = image.offset
+                    self._put_cell(index, image, out)
+                else:
+                    at = offsets.get(index, ABSENT_BEFORE)
+                    value = changed_document(image, readers[index], own[index], at)
+                    out.write(_changed_text(value))
+        except DecodeError as error:
+            raise column_error(self._plan.columns[index], index, error) from error
+        out.write(b"}" if indexes else b"{}")
+        return out.getvalue().decode()
+
+    def _put_cell(self, index: int, image: PayloadReader, out: BytesWriter) -> None:
+        start, length = image.offset, len(out)
+        try:
+            self._writers[index].put(image, out)
+        except UnsupportedChange:
+            # Bytes outside of the character set, or the mask of a SET without labels.
+            out.truncate(length)
+            image.offset = start
+            value = self._plan.readers[index].read(image)
+            text = f'{{"hex":"{value.hex()}"}}' if isinstance(value, bytes) else str(value)
+            out.write(text.encode())
 
 
-def _cell_encoder(name: str, column: Column) -> Callable[[Any], str]:
-    encode = value_encoder(schema_column(name, column))
-    if column.type_name not in _TEXTS:
-        return encode
-
-    def encode_text(value: Any) -> str:
-        if isinstance(value, str):
-            return encode(value)
-        if isinstance(value, bytes):
-            return f'{{"hex":"{value.hex()}"}}'
-        if isinstance(value, JsonDiffs):
-            diffs = [
-                {"op": diff.operation.value, "path": diff.path, "value": diff.value}
-                for diff in value.diffs
-            ]
-            return json.dumps({"json_diff": diffs}, ensure_ascii=False, separators=(",", ":"))
-        return str(value)
-
-    return encode_text
+def _changed_text(value: Value) -> bytes:
+    """Return a document after changes as a JSON string, or the changes."""
+    if not isinstance(value, JsonDiffs):
+        assert isinstance(value, str)
+        return quoted(value)
+    diffs = [
+        {"op": diff.operation.value, "path": diff.path, "value": diff.value} for diff in value.diffs
+    ]
+    return json.dumps({"json_diff": diffs}, ensure_ascii=False, separators=(",", ":")).encode()

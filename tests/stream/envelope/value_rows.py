@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, final
 
 from connector.binlog.columns.column import ABSENT
 from connector.foundation.errors import UnsupportedChange
-from connector.reader.value_texts import value_encoder
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.schemas.column_masks import TextTransform, transformed_json
+from tests.stream.envelope.value_texts import value_encoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

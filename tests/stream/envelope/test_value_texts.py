@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from connector.binlog.columns.column import EnumIndex, Geometry
 from connector.foundation.contract import COLUMN_TYPES
 from connector.foundation.errors import UnsupportedChange
-from connector.reader.value_texts import value_encoder
+from tests.stream.envelope.value_texts import value_encoder
 
 
 def column(kind: str, **facts: Any) -> Any:

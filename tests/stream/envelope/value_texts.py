@@ -1,8 +1,6 @@
-"""Decoded values as JSON, by the type of their column.
+"""Decoded values as JSON, by the type of their column: the oracle for what is written from bytes.
 
-The forms are those of `contract.COLUMN_TYPES` (the `lossless` profile): every value is exact and
-readable without a schema. Records are written from bytes (`stream.envelope.cells`), in the same
-forms. The caller writes NULL.
+The forms are those of `contract.COLUMN_TYPES`. The caller writes NULL.
 """
 
 from collections.abc import Callable
