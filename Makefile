@@ -155,8 +155,9 @@ fuzz: $(INSTALLED)
 bench: $(if $(filter off,$(COMPILED)),develop,$(PROFILED))
 	$(VENV)/bin/python -m benchmarks $(ARGS)
 
-# Fails if a job takes more instructions than were recorded; ARGS=--record records them.
-instructions: $(INSTALLED) $(TOOLS)
+# Fails if a job takes more instructions than were recorded; ARGS=--record records them. It needs extension
+# modules of its own, and takes those of the same flags that are there.
+instructions: $(INSTALLED) $(TOOLS) $(NATIVE)
 	$(VENV)/bin/python -m benchmarks.instructions $(ARGS)
 
 # Starts every server of the local stack; ARGS="mysql-8.0 --theme xa", or ARGS=--expected.

@@ -1,8 +1,8 @@
 """Which tests differ by compilation, and which of them run on one worker.
 
 A test differs by compilation if its file, or a helper in `tests` that it imports, imports a module
-that is compiled, and if it runs without servers. All others run once, compiled, and so do the long
-stories of the simulation: the modules that play in them have tests of their own.
+that is compiled, and if it runs without servers. All others run once, compiled, and so do those of
+whole programs: the modules that play in them have tests of their own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).parents[1]
 # The slowest first: the small ones at the end keep all workers busy to it.
 SLOWEST_FIRST = ("spark", "kafka", "server")
-STORIES = PROJECT / "tests" / "simulation"
+# Folders with tests of whole programs.
+PROGRAMS = frozenset(
+    PROJECT / "tests" / name
+    for name in ("cli", "debezium", "foundation/errors", "fuzz", "simulation")
+)
 # Where the servers are that all tests share. Most tests need these three, so each worker has them.
 SERVERS = "tests/integration"
 ON_EVERY_WORKER = frozenset({"mysql_server", "mariadb_server", "kafka_broker"})
@@ -42,7 +46,7 @@ COMPILED = frozenset(
 
 def differs_by_compilation(item: pytest.Item) -> bool:
     """Return whether the test has to pass interpreted as well as compiled."""
-    if needs_servers(item) or STORIES in item.path.parents:
+    if needs_servers(item) or not PROGRAMS.isdisjoint(item.path.parents):
         return False
     return _imports_compiled(item.path)
 

@@ -14,8 +14,7 @@ from venv import EnvBuilder
 
 import pytest
 
-from tests.selection import PROJECT
-
+PROJECT = Path(__file__).parents[2]
 PACKAGING = PROJECT / "packaging" / "binlog"
 METADATA = tomllib.loads((PACKAGING / "pyproject.toml").read_text("utf-8"))["project"]
 FOLDER = PROJECT / "tests" / "golden" / "files" / "mysql-8.0.31"
