@@ -57,7 +57,7 @@ def unpack_packages(
     except NotPublished:
         base = ARCHIVE
         index = _fetch_index(base, suite, cache)
-    by_name = find_packages(lzma.decompress(index.read_bytes()).decode("utf-8"), packages)
+    by_name = find_packages(lzma.decompress(index.read_bytes()), packages)
     missing = [name for name in packages if name not in by_name]
     if missing:
         raise LocalStackError(
@@ -77,14 +77,16 @@ def unpack_packages(
         unpack_deb(deb, directory)
 
 
-def find_packages(index: str, names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return the fields of those packages in `names` that the text of a Packages file lists."""
+def find_packages(index: bytes, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the fields of those packages in `names` that a Packages file lists."""
     by_name = {}
+    # Bytes, because there are 50 MB of them; with an empty line after the last paragraph, too.
+    lines = b"\n" + index + b"\n\n"
     for name in names:
-        match = re.search(rf"^Package: {re.escape(name)}\n(?:.+\n)*", index, re.MULTILINE)
-        if match:
-            lines = re.findall(r"^(\S+): (.*)$", match[0], re.MULTILINE)
-            by_name[name] = dict(lines)
+        start = lines.find(f"\nPackage: {name}\n".encode()) + 1
+        if start:
+            paragraph = lines[start : lines.find(b"\n\n", start)].decode("utf-8")
+            by_name[name] = dict(re.findall(r"^(\S+): (.*)$", paragraph, re.MULTILINE))
     return by_name
 
 

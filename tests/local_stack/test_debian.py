@@ -86,8 +86,11 @@ def test_a_package_that_is_missing_is_named(
 
 
 def test_a_package_is_found_by_its_whole_name() -> None:
-    index = "Package: a-b\nFilename: 1\n\nPackage: a\nFilename: 2\n\nPackage: xa\nFilename: 3\n"
-    assert find_packages(index, ["a"]) == {"a": {"Package": "a", "Filename": "2"}}
+    index = b"Package: a-b\nFilename: 1\n\nPackage: a\nFilename: 2\n\nPackage: xa\nFilename: 3\n"
+    assert find_packages(index, ["a", "xa", "b"]) == {
+        "a": {"Package": "a", "Filename": "2"},
+        "xa": {"Package": "xa", "Filename": "3"},
+    }
 
 
 @pytest.mark.parametrize(
