@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,7 @@ class GoldenRecording:
         assert isinstance(tables, dict)
         return tables
 
-    @property
+    @cached_property
     def logs(self) -> list[GoldenLog]:
         """The logs in their order."""
         paths = self.facts_path.parent.glob(f"{self.facts_path.stem}.[0-9]*[0-9]")
@@ -129,9 +129,10 @@ class GoldenDump:
             yield decoder.decode(event)
 
 
-def recordings() -> list[GoldenRecording]:
+@cache
+def recordings() -> tuple[GoldenRecording, ...]:
     """Return every recording, by server and theme."""
-    return [GoldenRecording(path) for path in sorted(FILES.glob("*/*.json"))]
+    return tuple(GoldenRecording(path) for path in sorted(FILES.glob("*/*.json")))
 
 
 def logs() -> list[GoldenLog]:

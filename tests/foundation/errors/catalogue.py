@@ -35,7 +35,8 @@ CODES = {
     f"{module}.{name}": code for module, codes in MODULES.items() for name, code in codes.items()
 }
 # Groups of reasons; they are never raised themselves.
-GROUPS = {name for name, code in CODES.items() if not code.group and catalogue.reasons(code)}
+_DIVIDED = {code.code for code in CODES.values() if code.group}
+GROUPS = {name for name, code in CODES.items() if not code.group and code.code in _DIVIDED}
 KINDS = {
     name: kind
     for room in (errors, log_errors, changes_errors, stack_errors, stream_jobs.errors)

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from local_stack.demo.configuration import DemoDirectory
 from tests.length import FULL, length
+from tests.stream_jobs.told import told
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka, pytest.mark.spark]
 
@@ -69,8 +71,8 @@ def test_verify_says_that_the_mirror_equals_the_source_although_the_connector_wa
         output, _ = demo.communicate()
     assert demo.returncode == 0, output
     assert "\nmirror equals source\n" in output
-    told = rf"its last committed progress is ({GTIDS}); starting it again\n"
-    committed = re.search(told, output)
+    said = rf"its last committed progress is ({GTIDS}); starting it again\n"
+    committed = re.search(said, output)
     assert committed is not None
     assert f"resumed right after that: {committed[1]}\n" in output
     assert "the mirror has caught up; its last cut has 5 tables\n" in output
@@ -90,6 +92,15 @@ def test_verify_says_that_the_mirror_equals_the_source_although_the_connector_wa
     assert all(character.isprintable() or character == "\n" for character in output)
     assert output.endswith(f"data and logs are in {directory}\n")
     assert processes_of(directory) == []
+    # `binlog-connector-mirror` in a process of its own, which was idle and then told to stop.
+    files = DemoDirectory(directory)
+    events = [told(line)["event"] for line in files.stream_job_status.read_text().splitlines()]
+    assert events[0] == "starting"
+    assert "idle" in events
+    assert events[-1] == "stopped"
+    # Java itself warns in words.
+    for line in files.stream_job_log.read_text().splitlines():
+        assert line.startswith("{") or "incubator modules" in line, line
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM][: length(short=1, full=2)])

@@ -12,7 +12,7 @@ from tests.integration.ended_topics import end_topics
 from tests.integration.life.servers import KINDS, servers_of
 from tests.integration.life.story import MODES, Life
 from tests.integration.verification.pair import pair_of
-from tests.length import length
+from tests.length import FULL, length
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,10 +27,16 @@ pytestmark = [
 
 ROWS = length(short=200, full=5000)
 ROUNDS = length(short=1, full=5)
+# Each version and each setting. All other stories have the settings that are usual.
+NAMES = [
+    name
+    for name, kind in KINDS.items()
+    if FULL or kind.settings or not any(kind.is_same_version(each) for each in KINDS.values())
+]
 CHOICES = [{"match": [f"*.{table}"], "mode": mode} for table, mode in MODES.items()]
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_pipeline_lives_on(name: str, kafka_broker: KafkaBroker, tmp_path: Path) -> None:
     kind = KINDS[name]
     with servers_of(kind, tmp_path) as (server, replicas):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
 
 
+@full_only
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_it_waits_for_topics_applies_them_says_that_it_is_idle_and_stops_on_sigterm(

@@ -63,12 +63,3 @@ def browse(address: str, folder: Path, *options: str) -> subprocess.CompletedPro
         check=True,
         timeout=120,
     )
-
-
-def picture(page: str, folder: Path, file: Path, screen: Screen) -> None:
-    """Write a picture of a page, as PNG; the browser keeps its files in `folder`."""
-    source = folder / "page.html"
-    source.write_text(page, "utf-8")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.unlink(missing_ok=True)
-    browse(source.as_uri(), folder, f"--screenshot={file}", *screen.options())

@@ -13,8 +13,9 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from connector.stream.status.model import State
 from connector.stream.status.page import html
 from connector.stream.status.terminal import render_status
-from tests.stream.status.browser import Screen, picture
+from tests.stream.status.browser import Screen
 from tests.stream.status.states import facts_in
+from tests.stream.status.tab import tab
 
 DOCS = Path(__file__).parents[3] / "docs"
 _PAGE = Screen(1120, 1700, dark=False)
@@ -39,10 +40,10 @@ def terminal() -> str:
 
 def main() -> None:
     """Write both pictures."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, tab(Path(folder)) as browser:
         page = html(facts_in(State.COPYING), acting=True)
-        picture(page, Path(folder), DOCS / "status-page.png", _PAGE)
-        picture(terminal(), Path(folder), DOCS / "status-terminal.png", _TERMINAL)
+        browser.picture(page, DOCS / "status-page.png", _PAGE)
+        browser.picture(terminal(), DOCS / "status-terminal.png", _TERMINAL)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ https://chromedevtools.github.io/devtools-protocol/
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import json
 import os
@@ -18,6 +19,8 @@ from tests.stream.status.browser import command
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.stream.status.browser import Screen
 
 # Chromium reads orders at descriptor 3, and answers at 4.
 _EXEC: Final = (
@@ -61,6 +64,25 @@ class Tab:
         return self._in_page("Runtime.evaluate", expression=expression, returnByValue=True)[
             "result"
         ].get("value")
+
+    def picture(self, page: str, file: Path, screen: Screen) -> None:
+        """Write a picture of a page on a screen, as PNG."""
+        source = file.with_suffix(".html")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(page, "utf-8")
+        self._in_page(
+            "Emulation.setDeviceMetricsOverride",
+            width=screen.width,
+            height=screen.height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        colours = {"name": "prefers-color-scheme", "value": "dark" if screen.dark else "light"}
+        self._in_page("Emulation.setEmulatedMedia", features=[colours])
+        self._in_page("Emulation.setScrollbarsHidden", hidden=True)
+        self.open(source.as_uri())
+        file.write_bytes(base64.b64decode(self._in_page("Page.captureScreenshot")["data"]))
+        source.unlink()
 
     def hide(self) -> None:
         """Put another tab before it."""

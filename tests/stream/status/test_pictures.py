@@ -8,14 +8,19 @@ from __future__ import annotations
 import struct
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from connector.stream.status.model import State
 from connector.stream.status.page import html
 from tests.length import FULL
-from tests.stream.status.browser import SCREENS, needs_browser, picture
+from tests.stream.status.browser import SCREENS, needs_browser
 from tests.stream.status.states import STATES, facts_in
+from tests.stream.status.tab import Tab, tab
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FOLDER = Path(__file__).parents[3] / "build" / "status-page"
 TAKEN = [
@@ -24,6 +29,13 @@ TAKEN = [
     for place, name in enumerate(SCREENS)
     if FULL or number == place
 ]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    """One for all pictures: it takes ten times as long to start as to draw."""
+    with tab(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
 
 
 def first_pixel(png: bytes) -> tuple[tuple[int, int], int]:
@@ -48,10 +60,10 @@ def test_every_state_is_among_them_but_those_without_a_process() -> None:
 
 @needs_browser
 @pytest.mark.parametrize(("state", "screen"), TAKEN)
-def test_each_state_has_a_picture(state: State, screen: str, tmp_path: Path) -> None:
+def test_each_state_has_a_picture(state: State, screen: str, browser: Tab) -> None:
     file = FOLDER / f"{state.value}-{screen}.png"
     wanted = SCREENS[screen]
-    picture(html(facts_in(state), acting=True), tmp_path, file, wanted)
+    browser.picture(html(facts_in(state), acting=True), file, wanted)
     size, brightness = first_pixel(file.read_bytes())
     assert size == (wanted.width, wanted.height)
     assert (brightness < 200) == wanted.dark
