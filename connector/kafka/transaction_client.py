@@ -24,8 +24,6 @@ from kafka.errors import KafkaError
 from kafka.protocol.producer import InitProducerIdRequest
 
 from connector.kafka import connection_errors
-from connector.kafka.broker_connection import BrokerConnection
-from connector.kafka.brokers import Broker, OlderBroker
 from connector.kafka.cluster import Cluster
 from connector.kafka.encoded_batch import SEQUENCE_MAX, EncodedBatch
 from connector.kafka.failures import (
@@ -36,11 +34,7 @@ from connector.kafka.failures import (
     action_of,
     gravest,
 )
-from connector.kafka.transaction_requests import (
-    VERSIONS,
-    PartitionId,
-    TransactionOwner,
-)
+from connector.kafka.transaction_requests import Broker, PartitionId, TransactionOwner
 
 _MS: Final = 1000
 # The first version of InitProducerId that names the epoch to follow, and the last one that we need.
@@ -218,7 +212,7 @@ class TransactionClient:
             response.producer_epoch,
             round(self._cluster.request_seconds * _MS),
         )
-        self._brokers[node] = self._as_broker(connection)
+        self._brokers[node] = Broker(connection, self._owner)
         return None
 
     def _follow(self) -> KafkaError | None:
@@ -229,7 +223,7 @@ class TransactionClient:
                 # A late commit or batch would not be refused, so the time has to end it.
                 if self.failure is None or isinstance(self.failure, TimedOut):
                     raise errors.KafkaTimeoutError
-                return gravest([OlderBroker(connection, self._owner).end(commit=False)])
+                return gravest([Broker(connection, self._owner).end(commit=False)])
             whose = {"producer_id": self._owner.producer_id, "producer_epoch": self._owner.epoch}
             return gravest([connection.ask(self._init_request(**whose)).error_code])
         finally:
@@ -346,12 +340,8 @@ class TransactionClient:
     def _broker(self, node: int) -> Broker:
         broker = self._brokers.get(node)
         if broker is None:
-            broker = self._brokers[node] = self._as_broker(self._cluster.connect(node))
+            broker = self._brokers[node] = Broker(self._cluster.connect(node), self._owner)
         return broker
-
-    def _as_broker(self, connection: BrokerConnection) -> Broker:
-        kind = Broker if connection.knows(VERSIONS) else OlderBroker
-        return kind(connection, self._owner)
 
 
 def _outcome(asked: list[tuple[Broker, list[EncodedBatch]]]) -> dict[EncodedBatch, int]:

@@ -5,12 +5,11 @@ that Kafka needs of us. So the three requests of each transaction are encoded he
 
 ::
 
-    length 4 │ kind 2 │ version 2 │ number 4 │ client id │ tags 1 │ body        a request
-    length 4 │ number 4 │ tags 1 │ body                                         its response
+    length 4 │ kind 2 │ version 2 │ number 4 │ client id │ body                 a request
+    length 4 │ number 4 │ body                                                  its response
 
-Each request has one version, the first with fields of variable length that all brokers since
-Kafka 2.8 know: lengths are unsigned varints that count one more than there is, and each structure
-ends with its tags, of which there are none. `brokers` has those for older ones.
+Each request has one version, the newest of Kafka 2.1: all brokers since then know it. Later
+versions number the same errors in more detail, and we do the same about them.
 
 https://kafka.apache.org/protocol.html
 """
@@ -24,19 +23,23 @@ from operator import itemgetter
 from struct import Struct
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
+from kafka.errors import UnsupportedVersionError
+
+from connector.kafka.broker_connection import BrokerConnection
+from connector.kafka.encoded_batch import EncodedBatch
 from connector.kafka.failures import MalformedResponse
 
 PRODUCE: Final = 0
 ADD_PARTITIONS_TO_TXN: Final = 24
 END_TXN: Final = 26
 # By kind.
-VERSIONS: Final = {PRODUCE: 9, ADD_PARTITIONS_TO_TXN: 3, END_TXN: 3}
+VERSIONS: Final = {PRODUCE: 7, ADD_PARTITIONS_TO_TXN: 1, END_TXN: 1}
 
 PartitionId: TypeAlias = tuple[str, int]
 
 _HEAD = Struct(">ihhi")
 _NUMBER = Struct(">i")
-_CLIENT = Struct(">h")
+_LENGTH = Struct(">h")
 _PRODUCER = Struct(">qh")
 _PRODUCE_HEAD = Struct(">hi")
 _ERROR = Struct(">h")
@@ -45,14 +48,11 @@ _PRODUCED = Struct(">ihqqq")
 _LENGTH_BYTES = 4
 _HEAD_BYTES = _HEAD.size - _LENGTH_BYTES
 _THROTTLE_BYTES = 4
-_NO_TAGS = b"\x00"
-ALL_REPLICAS = -1
+_ALL_REPLICAS = -1
 _COMMIT = b"\x01"
 _ABORT = b"\x00"
-_MORE = 0x80
 # Requests and responses that are kept: those of the partitions that are written most.
 _KEPT = 64
-_BITS = 0x7F
 _Row = TypeVar("_Row", bound=tuple[object, ...])
 
 
@@ -67,17 +67,47 @@ class TransactionOwner(NamedTuple):
     timeout_ms: int
 
 
+class Broker:
+    """A broker as a transaction sees it; every method raises OSError or KafkaError."""
+
+    def __init__(self, connection: BrokerConnection, owner: TransactionOwner) -> None:
+        """Ask by `connection`; raises UnsupportedVersionError for a broker before Kafka 2.1."""
+        if not connection.knows(VERSIONS):
+            raise UnsupportedVersionError
+        self.connection = connection
+        self._requests = TransactionRequests(owner)
+
+    def add_partitions(self, partitions: tuple[PartitionId, ...]) -> dict[PartitionId, int]:
+        """Add partitions to the transaction; return the error code of each."""
+        number = self.connection.next_number()
+        self.connection.send(self._requests.add_partitions(number, partitions))
+        return add_partitions_errors(self.connection.receive())
+
+    def write(self, batches: Iterable[EncodedBatch]) -> None:
+        """Write one closed batch to each of some partitions; `written` has the outcome."""
+        whole = [(batch.topic, batch.partition, batch.buffer()) for batch in batches]
+        self.connection.send(self._requests.produce(self.connection.next_number(), whole))
+
+    def written(self) -> dict[PartitionId, int]:
+        """Return the error code of each partition of the first request that has no outcome yet."""
+        return produce_errors(self.connection.receive())
+
+    def end(self, *, commit: bool) -> int:
+        """Commit or abort the transaction; return the error code."""
+        self.connection.send(self._requests.end(self.connection.next_number(), commit=commit))
+        return end_txn_error(self.connection.receive())
+
+
 class TransactionRequests:
     """The requests of one producer; what they have in common is encoded once."""
 
     def __init__(self, owner: TransactionOwner) -> None:
-        client = owner.client_id.encode()
-        head = _CLIENT.pack(len(client)) + client + _NO_TAGS + _text(owner.transactional_id)
+        head = _text(owner.client_id) + _text(owner.transactional_id)
         whose = head + _PRODUCER.pack(owner.producer_id, owner.epoch)
         self._add_head = whose
-        self._produce_head = head + _PRODUCE_HEAD.pack(ALL_REPLICAS, owner.timeout_ms)
-        self._commit = whose + _COMMIT + _NO_TAGS
-        self._abort = whose + _ABORT + _NO_TAGS
+        self._produce_head = head + _PRODUCE_HEAD.pack(_ALL_REPLICAS, owner.timeout_ms)
+        self._commit = whose + _COMMIT
+        self._abort = whose + _ABORT
 
     def add_partitions(self, number: int, partitions: tuple[PartitionId, ...]) -> bytes:
         """Return the request that adds partitions to the transaction."""
@@ -86,13 +116,12 @@ class TransactionRequests:
     def produce(self, number: int, batches: Iterable[tuple[str, int, bytes]]) -> bytes:
         """Return the request that writes a complete record batch to each partition."""
         topics: list[bytes] = []
-        rows_of = by_topic(sorted(batches, key=itemgetter(0, 1)))
+        rows_of = _by_topic(sorted(batches, key=itemgetter(0, 1)))
         for topic, rows in rows_of:
-            topics += _text(topic), _count(len(rows))
+            topics += _text(topic), _NUMBER.pack(len(rows))
             for _, partition, data in rows:
-                topics += _NUMBER.pack(partition), _count(len(data)), data, _NO_TAGS
-            topics.append(_NO_TAGS)
-        body = [self._produce_head, _count(len(rows_of)), *topics, _NO_TAGS]
+                topics += _NUMBER.pack(partition), _NUMBER.pack(len(data)), data
+        body = [self._produce_head, _NUMBER.pack(len(rows_of)), *topics]
         return _request(PRODUCE, number, body)
 
     def end(self, number: int, *, commit: bool) -> bytes:
@@ -115,9 +144,7 @@ def _cached_add_partitions_errors(body: bytes) -> dict[PartitionId, int]:
         topic = fields.text()
         for _ in range(fields.count()):
             partition, error = fields.unpack(_PARTITION_ERROR)
-            fields.skip_tags()
             errors[topic, partition] = error
-        fields.skip_tags()
     return errors
 
 
@@ -129,15 +156,7 @@ def produce_errors(response: bytes) -> dict[PartitionId, int]:
         topic = fields.text()
         for _ in range(fields.count()):
             partition, error, *_ = fields.unpack(_PRODUCED)
-            for _ in range(fields.count()):
-                # Which record is wrong, and why.
-                fields.skip(_NUMBER.size)
-                fields.text()
-                fields.skip_tags()
-            fields.text()
-            fields.skip_tags()
             results[topic, partition] = error
-        fields.skip_tags()
     return results
 
 
@@ -155,7 +174,6 @@ class _ResponseFields:
     def __init__(self, response: bytes) -> None:
         self._data = response
         self._at = 0
-        self.skip_tags()
 
     def skip(self, size: int) -> None:
         self._at += size
@@ -167,35 +185,17 @@ class _ResponseFields:
         self._at += layout.size
         return values
 
-    def varint(self) -> int:
-        value = shift = 0
-        while True:
-            if self._at >= len(self._data):
-                raise MalformedResponse
-            byte = self._data[self._at]
-            self._at += 1
-            value |= (byte & _BITS) << shift
-            if byte < _MORE:
-                return value
-            shift += 7
-
     def count(self) -> int:
-        """Return the length of an array; 0 if it is missing."""
-        return max(0, self.varint() - 1)
+        """Return the length of an array; a missing one has a negative length."""
+        return self.unpack(_NUMBER)[0]
 
     def text(self) -> str:
-        """Return a string; the empty one if it is missing."""
-        size = self.count()
+        (size,) = self.unpack(_LENGTH)
         start = self._at
         self._at += size
         if self._at > len(self._data):
             raise MalformedResponse
         return self._data[start : self._at].decode()
-
-    def skip_tags(self) -> None:
-        for _ in range(self.varint()):
-            self.varint()
-            self.skip(self.varint())
 
 
 def _request(kind: int, number: int, body: Sequence[bytes]) -> bytes:
@@ -207,29 +207,17 @@ def _request(kind: int, number: int, body: Sequence[bytes]) -> bytes:
 def _partitions(partitions: tuple[PartitionId, ...]) -> bytes:
     """Return the topics of a request that adds partitions, and the end of the request."""
     topics = []
-    for topic, rows in by_topic(sorted(partitions)):
+    for topic, rows in _by_topic(sorted(partitions)):
         ids = b"".join(_NUMBER.pack(partition) for _, partition in rows)
-        topics.append(_text(topic) + _count(len(rows)) + ids + _NO_TAGS)
-    return _count(len(topics)) + b"".join(topics) + _NO_TAGS
+        topics.append(_text(topic) + _NUMBER.pack(len(rows)) + ids)
+    return _NUMBER.pack(len(topics)) + b"".join(topics)
 
 
-def by_topic(rows: Iterable[_Row]) -> list[tuple[str, list[_Row]]]:
+def _by_topic(rows: Iterable[_Row]) -> list[tuple[str, list[_Row]]]:
     """Return sorted rows by their first field, the topic."""
     return [(str(topic), list(group)) for topic, group in groupby(rows, key=itemgetter(0))]
 
 
 def _text(text: str) -> bytes:
     data = text.encode()
-    return _count(len(data)) + data
-
-
-def _count(count: int) -> bytes:
-    rest = count + 1
-    if rest < _MORE:
-        return bytes((rest,))
-    out = bytearray()
-    while rest >= _MORE:
-        out.append(rest & _BITS | _MORE)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
+    return _LENGTH.pack(len(data)) + data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
@@ -15,7 +16,7 @@ from kafka.protocol.producer import (
 from connector.kafka.kafka_python import LoggedIn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _REQUESTS = {
     kind.API_KEY: kind
@@ -82,17 +83,20 @@ class BrokerSocket:
 
 
 class KnownVersions:
-    """What a broker says about the requests that it knows: all that kafka-python knows."""
+    """Which requests a broker knows: all that kafka-python knows, or fewer."""
 
-    def __init__(self) -> None:
-        self.api_versions = {kind: (0, known.max_version) for kind, known in _REQUESTS.items()}
+    def __init__(self, fewer: Mapping[int, tuple[int, int]]) -> None:
+        everything = {kind: (0, known.max_version) for kind, known in _REQUESTS.items()}
+        self.api_versions = everything | {**fewer}
 
     def api_version(self, request: Any) -> int:
         newest: int = self.api_versions[request.API_KEY][1]
         return min(newest, int(request._max_version or newest))
 
 
-def logged_in(serve: Callable[[Any], Any]) -> LoggedIn:
+def logged_in(
+    serve: Callable[[Any], Any], versions: Mapping[int, tuple[int, int]] = MappingProxyType({})
+) -> LoggedIn:
     """Return a connection to a broker that is there at once."""
     socket: Any = BrokerSocket(serve)
-    return LoggedIn(socket, KnownVersions())
+    return LoggedIn(socket, KnownVersions(versions))

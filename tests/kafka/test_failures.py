@@ -21,6 +21,7 @@ from connector.kafka.cluster import Cluster, Network
 from connector.kafka.encoded_batch import CODECS, EncodedBatch
 from connector.kafka.failures import ACTIONS, Action, action_of, gravest
 from connector.kafka.transaction_client import TransactionClient
+from connector.kafka.transaction_requests import PRODUCE
 from tests.kafka.broker_socket import logged_in
 from tests.simulation.test_broker import Batches
 
@@ -64,9 +65,9 @@ class ScriptedBroker:
         }
         return answers[kind](request, code)
 
-    def network(self) -> Network:
+    def network(self, versions: dict[int, tuple[int, int]]) -> Network:
         return Network(
-            lambda *_: logged_in(self.serve),
+            lambda *_: logged_in(self.serve, versions),
             lambda *_: ({1: ("broker", 9092)}, logged_in(self.serve)),
         )
 
@@ -110,8 +111,10 @@ def broker() -> ScriptedBroker:
     return ScriptedBroker()
 
 
-def client_of(broker: ScriptedBroker) -> TransactionClient:
-    cluster = Cluster(SETTINGS, broker.network())
+def client_of(
+    broker: ScriptedBroker, versions: dict[int, tuple[int, int]] | None = None
+) -> TransactionClient:
+    cluster = Cluster(SETTINGS, broker.network(versions or {}))
     return TransactionClient(cluster, SETTINGS, "id", 60.0, lambda: None)
 
 
@@ -190,6 +193,13 @@ def test_the_gravest_code_of_a_response_decides() -> None:
     assert gravest([0, 0]) is None
     assert isinstance(gravest([0, not_attempted.errno, unknown.errno]), unknown)
     assert isinstance(gravest([refused.errno, not_attempted.errno, unknown.errno]), refused)
+
+
+def test_a_broker_that_is_too_old_is_refused(broker: ScriptedBroker) -> None:
+    # Those of Kafka 2.0.
+    with pytest.raises(errors.UnsupportedVersionError):
+        client_of(broker, {PRODUCE: (0, 6)})
+    assert broker.asked[INIT] == 1
 
 
 def test_what_the_table_does_not_have_ends_the_transaction() -> None:

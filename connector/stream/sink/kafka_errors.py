@@ -157,7 +157,7 @@ RECORD_SIZE = ErrorCode(
 VERSION = ErrorCode(
     "K121",
     "kafka {servers}: cannot {doing}: the brokers are too old",
-    "Kafka 2.5 or newer is needed",
+    "Kafka 2.1 or newer is needed",
     cause="The brokers do not know a request that the connector cannot do without.",
 )
 REQUEST_SIZE = ErrorCode(

@@ -16,10 +16,14 @@ from kafka.errors import KafkaError
 
 from connector.foundation.errors import SinkUnavailable, Superseded
 from connector.foundation.settings.sections import KafkaSettings
-from connector.kafka import transaction_requests
 from connector.kafka.broker_connection import BrokerConnection
 from connector.kafka.transaction_client import TransactionClient
-from connector.kafka.transaction_requests import ADD_PARTITIONS_TO_TXN, END_TXN, PRODUCE
+from connector.kafka.transaction_requests import (
+    ADD_PARTITIONS_TO_TXN,
+    END_TXN,
+    PRODUCE,
+    VERSIONS,
+)
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.attempts import Interrupted
 from connector.stream.sink.kafka_sink import KafkaSink
@@ -185,41 +189,16 @@ def test_a_connection_that_breaks_loses_and_repeats_nothing(
     assert sink.recover() == RecoveredState(PROGRESS, {}, {}, {})
 
 
-@pytest.fixture
-def older_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The requests of older versions go to the broker."""
-    for kind, version in ((PRODUCE, 7), (ADD_PARTITIONS_TO_TXN, 1), (END_TXN, 1)):
-        monkeypatch.setitem(transaction_requests.VERSIONS, kind, version)
-    monkeypatch.setattr(BrokerConnection, "knows", lambda *_: False)
-
-
 @of_each_size
-@pytest.mark.usefixtures("older_broker")
-def test_an_older_broker_gets_older_requests(
-    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, size: int
+def test_a_broker_that_knows_no_next_epoch_aborts_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch,
+    open_sink: Open,
+    prefix: str,
+    kafka_broker: KafkaBroker,
+    size: int,
 ) -> None:
-    sink = open_sink()
-    publish(sink, prefix, range(3), size)
-    commit(sink, PROGRESS)
-    publish(sink, prefix, range(3, 20), LARGE)
-    sink.abort()
-    publish(sink, prefix, range(20, 25), size)
-    commit(sink, PROGRESS)
-    assert delivered(kafka_broker, prefix) == [*range(3), *range(20, 25)]
-    # There is no abort by the next epoch.
-    open_sink("b")
-    publish(sink, prefix, range(25, 26), size)
-    with pytest.raises((Superseded, SinkUnavailable)):
-        commit(sink, PROGRESS)
-    sink.abandon()
-    assert delivered(kafka_broker, prefix) == [*range(3), *range(20, 25)]
-
-
-@of_each_size
-@pytest.mark.usefixtures("older_broker")
-def test_an_older_broker_aborts_after_a_failure(
-    open_sink: Open, prefix: str, kafka_broker: KafkaBroker, size: int
-) -> None:
+    # As those before Kafka 2.5.
+    monkeypatch.setattr(BrokerConnection, "knows", lambda _, versions: versions is VERSIONS)
     sink = open_sink(transaction_timeout_seconds=300)
     warm(sink, prefix)
     cable = cable_of(sink)
