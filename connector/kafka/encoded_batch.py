@@ -22,25 +22,15 @@ from queue import SimpleQueue
 from struct import Struct
 from typing import Final
 
-from kafka.codec import (
-    gzip_decode,
-    gzip_encode,
-    lz4_decode,
-    lz4_encode,
-    zstd_decode,
-    zstd_encode,
+from kafka.codec import gzip_encode, lz4_encode, zstd_encode
+from kafka.record.default_records import (
+    DefaultRecordBase,
+    DefaultRecordBatch,
+    DefaultRecordBatchBuilder,
 )
-from kafka.record.default_records import DefaultRecordBase
 from kafka.record.util import calc_crc32c
-from librt.strings import BytesWriter
 
-from connector.foundation.kafka_records import Record, put_header, put_varint
-from connector.foundation.record_batch import (
-    HEADER_BYTES,
-    BatchingTarget,
-    BatchReceiver,
-    RecordBatch,
-)
+from connector.foundation.record_batch import HEADER_BYTES, RecordBatch
 
 _HEAD = Struct(">qiibI")
 _REST = Struct(">hiqqqhii")
@@ -58,12 +48,6 @@ _ENCODERS: Final[Mapping[int, Callable[[bytes | memoryview], bytes]]] = {
     DefaultRecordBase.CODEC_LZ4: lz4_encode,
     DefaultRecordBase.CODEC_ZSTD: zstd_encode,
 }
-_DECODERS: Final[Mapping[int, Callable[[bytes], bytes]]] = {
-    DefaultRecordBase.CODEC_GZIP: gzip_decode,
-    DefaultRecordBase.CODEC_LZ4: lz4_decode,
-    DefaultRecordBase.CODEC_ZSTD: zstd_decode,
-}
-_CODEC_MASK: Final = DefaultRecordBase.CODEC_MASK
 # Numbers of records begin again at 0 after this one.
 SEQUENCE_MAX: Final = 0x7FFF_FFFF
 _NONE = -1
@@ -159,14 +143,23 @@ class EncodedBatch:
 
     def halves(self) -> list["EncodedBatch"]:
         """Return two closed batches with the same records and numbers; there are two at least."""
-        records = memoryview(self.buffer())[HEADER_BYTES:]
-        decode = _DECODERS.get(self._attributes & _CODEC_MASK)
-        data = bytes(HEADER_BYTES) + bytes(records if decode is None else decode(bytes(records)))
-        whole = RecordBatch(self.topic, self.partition, data, self.count, *self._times)
-        rows = list(whole.records())
+        records = list(DefaultRecordBatch(self.buffer()))
+        middle = len(records) // 2
         halves = []
-        for start, end in ((0, self.count // 2), (self.count // 2, self.count)):
-            half = EncodedBatch(_batch(self.topic, self.partition, rows[start:end]), self._codec)
+        for start, rows in ((0, records[:middle]), (middle, records[middle:])):
+            builder = DefaultRecordBatchBuilder(_MAGIC, 0, True, _NONE, _NONE, _NONE, SEQUENCE_MAX)
+            for at, row in enumerate(rows):
+                builder.append(at, row.timestamp, row.key, row.value, row.headers)
+            times = [row.timestamp for row in rows]
+            batch = RecordBatch(
+                self.topic,
+                self.partition,
+                bytes(builder.build()),
+                len(rows),
+                times[0],
+                max(times),
+            )
+            half = EncodedBatch(batch, self._codec)
             sequence = (self.base_sequence + start) & SEQUENCE_MAX
             half.number(self.producer_id, self.producer_epoch, sequence)
             half.close()
@@ -188,36 +181,6 @@ class EncodedBatch:
             return HEADER_BYTES + len(compressed)
         assert batch is not None
         return len(batch.data)
-
-
-def _batch(topic: str, partition: int, records: list[Record]) -> RecordBatch:
-    """Return the batch that has these records."""
-    receiver = _Receiver()
-    target = BatchingTarget(receiver, SEQUENCE_MAX, SEQUENCE_MAX, SEQUENCE_MAX)
-    for record in records:
-        headers = BytesWriter()
-        put_varint(headers, len(record.headers))
-        for name, value in record.headers:
-            put_header(headers, name.encode(), value)
-        target.take(topic, record.key, record.value, headers.getvalue(), record.timestamp_ms)
-    target.flush()
-    (batch,) = receiver.batches
-    batch.partition = partition
-    return batch
-
-
-class _Receiver(BatchReceiver):
-    """Collects batches of topics with one partition."""
-
-    def __init__(self) -> None:
-        self.batches: list[RecordBatch] = []
-
-    def partition_count(self, topic: str) -> int:
-        del topic
-        return 1
-
-    def receive(self, batch: RecordBatch) -> None:
-        self.batches.append(batch)
 
 
 class InFlightBatches:
