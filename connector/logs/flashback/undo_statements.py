@@ -21,9 +21,8 @@ from mypy_extensions import i64
 
 from connector.binlog.columns.column import Column, ColumnReader
 from connector.binlog.columns.json import ABSENT_BEFORE, NULL_BEFORE, changed_document
-from connector.binlog.columns.row_images import all_set, bitmap_length, column_error, is_set
+from connector.binlog.columns.row_images import all_set, bitmap_length, column_error
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_header import DELETE, INSERT, RowsKind
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import ansi_identifier
@@ -41,6 +40,8 @@ from connector.logs.flashback.sql_literals import (
 _HIDDEN = "!hidden!"
 
 _NULL: Final = b"NULL"
+_COMMA: Final = b", "
+_AND: Final = b" AND "
 _WHERE: Final = b" WHERE "
 _LIMIT: Final = b" LIMIT 1;"
 
@@ -49,7 +50,8 @@ _LIMIT: Final = b" LIMIT 1;"
 class TableUndo:
     """Undoes row changes of one table, as one table map describes it.
 
-    The cells of a row are found in its images first. Then their bytes become SQL.
+    The image before a change becomes SQL while it is read, in the order of its columns. Those of
+    the image after are found first: the condition has the order of the key.
     """
 
     def __init__(self, table_map: TableMapEvent, omitted: frozenset[str]) -> None:
@@ -73,13 +75,11 @@ class TableUndo:
         }
         self._cells: list[_Cell] = []  # made with the first rows, because not all can be read
         self._omitted = omitted_places
-        self._assigned: list[_Cell] = []
         # The columns that find the row: those of the key, or all.
         self._searched: list[_Cell] = []
         by_key = sorted((c.primary_key, index) for index, c in enumerate(columns))
         self._key = [index for part, index in by_key if part]
         self._has_key = bool(self._key)
-        self._has_plain_key = self._has_key and self._key == sorted(self._key)
         self._assigned_places = [
             index
             for index, column in enumerate(columns)
@@ -116,79 +116,34 @@ class TableUndo:
         is_lone = rows.has_lone_row()
         if not self._cells:
             self._choose_writers()
-        plan = self._raw_map.row_plan
-        before, after = rows.before_columns_present, rows.after_columns_present
         for cell in self._cells:
             cell.before = cell.after = ABSENT_BEFORE
             cell.changes = None
+        before = self._cells_of(rows.before_columns_present)
+        after = self._cells_of(rows.after_columns_present)
+        lacking = None if before is None else self._lacking(before, after)
         image = rows.images()
-        cursor = rows.images()
-        count: i64 = len(self._columns)
-        is_plain = (
-            self._has_plain_key
-            and not rows.partial
-            and (before is None or all_set(before, count))
-            and (after is None or all_set(after, count))
-        )
         while is_lone or image.offset < image.end:
             is_lone = False
-            # In the order of the columns, no cell must be found before it is written.
-            if before is not None and not is_plain:
-                self._find_cells(image, plan.indexes(before), plan.readers, is_after=False)
-            if after is not None and not is_plain:
-                readers = plan.partial_readers(image) if rows.partial else plan.readers
-                self._find_cells(image, plan.indexes(after), readers, is_after=True)
-            self._put_statement(
-                rows.kind, image if is_plain else cursor, spool.block, is_plain=is_plain
-            )
+            if lacking is not None:
+                self._refuse_absent(lacking)
+            out = spool.block
+            if before is None:
+                assert after is not None
+                out.write(self._delete_start)
+                self._put_condition(image, after, rows, out)
+                out.write(_LIMIT)
+            elif after is None:
+                out.write(self._insert_start)
+                self._put_values(image, before, out, named=False)
+                out.write(b");")
+            else:
+                out.write(self._update_start)
+                self._put_values(image, before, out, named=True)
+                out.write(_WHERE)
+                self._put_condition(image, after, rows, out)
+                out.write(_LIMIT)
             spool.end_record()
-
-    def _put_cells(
-        self, image: PayloadReader, out: BytesWriter, separator: bytes, *, key: bool, named: bool
-    ) -> None:
-        """Append the cells of one image: those of the key, or those that statements set."""
-        data = image.data
-        nulls = image.take(bitmap_length(len(self._cells)))
-        several = False
-        number: i64 = 0
-        try:
-            for cell in self._cells:
-                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
-                is_null = bits >> (number & 7) & 1 != 0
-                if cell.is_key if key else cell.is_assigned:
-                    if several:
-                        out.write(separator)
-                    several = True
-                    if named:
-                        out.write(cell.assignment)
-                    if is_null:
-                        out.write(_NULL)
-                    else:
-                        cell.writer.put(image, out)
-                elif not is_null:
-                    cell.reader.skip(image)
-                number += 1
-        except DecodeError as error:
-            raise column_error(self._columns[number], number, error) from error
-
-    def _put_statement(
-        self, kind: RowsKind, image: PayloadReader, out: BytesWriter, *, is_plain: bool
-    ) -> None:
-        """Append the statement for the row in `image`, in which its cells are found or come."""
-        if kind is INSERT:
-            out.write(self._delete_start)
-            self._put_condition(image, out, is_plain=is_plain)
-            out.write(_LIMIT)
-        elif kind is DELETE:
-            out.write(self._insert_start)
-            self._put_values(image, out, named=False, is_plain=is_plain)
-            out.write(b");")
-        else:
-            out.write(self._update_start)
-            self._put_values(image, out, named=True, is_plain=is_plain)
-            out.write(_WHERE)
-            self._put_condition(image, out, is_plain=is_plain)
-            out.write(_LIMIT)
 
     def _choose_writers(self) -> None:
         """Raise DecodeError if a column cannot be read."""
@@ -199,12 +154,11 @@ class TableUndo:
                 column,
                 reader,
                 is_assigned=index in self._assigned_places,
-                is_compared=not self._has_key,
+                has_key=self._has_key,
             )
             for index, (column, reader) in enumerate(zip(self._columns, readers, strict=True))
         ]
         self._cells = cells
-        self._assigned = [cells[index] for index in self._assigned_places]
         if self._has_key:
             self._searched = [cells[index] for index in self._key]
         else:
@@ -214,62 +168,96 @@ class TableUndo:
                 if not _column_name(column).startswith(_HIDDEN)
             ]
 
-    def _find_cells(
-        self,
-        image: PayloadReader,
-        indexes: list[int],
-        readers: list[ColumnReader],
-        *,
-        is_after: bool,
-    ) -> None:
-        """Find the cells of an image, which holds the columns at `indexes`; move past it.
+    def _cells_of(self, present: bytes | None) -> list[_Cell] | None:
+        """Return the cells of an image that holds the columns whose bit is set."""
+        if present is None:
+            return None
+        if all_set(present, len(self._columns)):
+            return self._cells
+        return [self._cells[index] for index in self._raw_map.row_plan.indexes(present)]
 
-        In an image after a change, some of `readers` may read changes of documents.
+    def _lacking(self, before: list[_Cell], after: list[_Cell] | None) -> _Cell | None:
+        """Return a cell that a statement has to set, and that the image before lacks.
+
+        A column that neither image of an UPDATE holds has not changed (NOBLOB).
         """
-        nulls = image.take(bitmap_length(len(indexes)))
-        number: i64 = 0
-        index = 0
+        if before is self._cells:
+            return None
+        for cell in self._cells if after is None else after:
+            if cell.is_assigned and cell not in before:
+                return cell
+        return None
+
+    def _put_values(
+        self, image: PayloadReader, cells: list[_Cell], out: BytesWriter, *, named: bool
+    ) -> None:
+        """Append what an INSERT of the image before sets, or with names, an UPDATE.
+
+        Note where its cells are, and move past it.
+        """
+        data = image.data
+        nulls = image.take(bitmap_length(len(cells)))
+        several = False
+        number: i64 = 0  # of the columns that the image holds
+        index: i64 = 0
         try:
-            for index in indexes:
-                cell = self._cells[index]
-                reader = readers[index]
-                at: i64 = NULL_BEFORE
-                if not is_set(image.data, nulls, number):
-                    at = image.offset
-                    reader.skip(image)
-                if is_after:
-                    cell.after = at
-                    cell.changes = None if reader is cell.reader else reader
-                else:
-                    cell.before = at
+            for cell in cells:
+                index = cell.number
+                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
+                is_null = bits >> (number & 7) & 1 != 0
                 number += 1
+                at: i64 = NULL_BEFORE
+                if not is_null:
+                    at = image.offset
+                cell.before = at
+                if cell.is_assigned:
+                    if several:
+                        out.write(_COMMA)
+                    several = True
+                    if named:
+                        out.write(cell.assignment)
+                    if is_null:
+                        out.write(_NULL)
+                    else:
+                        cell.writer.put(image, out)
+                elif not is_null:
+                    cell.reader.skip(image)
         except DecodeError as error:
             raise column_error(self._columns[index], index, error) from error
 
-    def _put_values(
-        self, image: PayloadReader, out: BytesWriter, *, named: bool, is_plain: bool
-    ) -> None:
-        """Append what an INSERT of the row before sets, or with names, an UPDATE."""
-        if is_plain:
-            self._put_cells(image, out, b", ", key=False, named=named)
-            return
-        several = False
-        for cell in self._assigned:
-            # A column that neither image of an UPDATE holds has not changed (NOBLOB).
-            if named and cell.before == ABSENT_BEFORE and cell.after == ABSENT_BEFORE:
-                continue
-            if several:
-                out.write(b", ")
-            several = True
-            if named:
-                out.write(cell.assignment)
-            self._put_value(cell, cell.before, image, out)
+    def _find_cells(self, image: PayloadReader, cells: list[_Cell], rows: RowsEvent) -> None:
+        """Note where the cells of an image after a change are; move past it."""
+        readers: list[ColumnReader] | None = None
+        if rows.partial:
+            readers = self._raw_map.row_plan.partial_readers(image)
+        data = image.data
+        nulls = image.take(bitmap_length(len(cells)))
+        number: i64 = 0
+        index: i64 = 0
+        try:
+            for cell in cells:
+                index = cell.number
+                bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
+                is_null = bits >> (number & 7) & 1 != 0
+                number += 1
+                if is_null:
+                    cell.after = NULL_BEFORE
+                    continue
+                cell.after = image.offset
+                reader = cell.reader
+                if readers is not None:
+                    reader = readers[index]
+                    cell.changes = None if reader is cell.reader else reader
+                reader.skip(image)
+        except DecodeError as error:
+            raise column_error(self._columns[index], index, error) from error
 
-    def _put_condition(self, image: PayloadReader, out: BytesWriter, *, is_plain: bool) -> None:
-        """Append the condition that finds the row after the change."""
-        if is_plain:
-            self._put_cells(image, out, b" AND ", key=True, named=True)
-            return
+    def _put_condition(
+        self, image: PayloadReader, cells: list[_Cell], rows: RowsEvent, out: BytesWriter
+    ) -> None:
+        """Append the condition that finds the row after the change; move past its image."""
+        self._find_cells(image, cells, rows)
+        end = image.offset
         several = False
         for cell in self._searched:
             at = cell.before if cell.after == ABSENT_BEFORE else cell.after
@@ -277,47 +265,30 @@ class TableUndo:
             if at == ABSENT_BEFORE and not self._has_key and cell.number in self._omitted:
                 continue
             if several:
-                out.write(b" AND ")
+                out.write(_AND)
             several = True
-            if self._has_key:
-                out.write(cell.assignment)
-                self._put_value(cell, at, image, out)
-            else:
-                self._put_comparison(cell, at, image, out)
+            if at == ABSENT_BEFORE:
+                self._refuse_absent(cell)
+            if at == NULL_BEFORE:
+                out.write(cell.is_null)
+                continue
+            out.write(cell.condition)
+            image.offset = at
+            try:
+                self._put_compared(cell, image, out)
+            except DecodeError as error:
+                raise column_error(self._columns[cell.number], cell.number, error) from error
+        image.offset = end
 
-    def _put_value(self, cell: _Cell, at: i64, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the value of a column whose cell is at `at`."""
-        if at == NULL_BEFORE:
-            out.write(_NULL)
-            return
-        if at == ABSENT_BEFORE:
-            self._refuse_absent(cell)
-        image.offset = at
-        try:
-            cell.writer.put(image, out)
-        except DecodeError as error:
-            raise column_error(self._columns[cell.number], cell.number, error) from error
-
-    def _put_comparison(self, cell: _Cell, at: i64, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the condition that a column holds exactly the value at `at`."""
-        if at == NULL_BEFORE:
-            out.write(cell.is_null)
-            return
-        if at == ABSENT_BEFORE:
-            self._refuse_absent(cell)
-        image.offset = at
-        out.write(cell.condition)
+    def _put_compared(self, cell: _Cell, image: PayloadReader, out: BytesWriter) -> None:
         changes = cell.changes
-        try:
-            if changes is None:
-                cell.compared.put(image, out)
-            else:
-                document = changed_document(image, changes, cell.reader, cell.before)
-                if not isinstance(document, str):
-                    self._refuse_absent(cell)
-                out.write(string_literal(document).encode())
-        except DecodeError as error:
-            raise column_error(self._columns[cell.number], cell.number, error) from error
+        if changes is None:
+            cell.compared.put(image, out)
+            return
+        document = changed_document(image, changes, cell.reader, cell.before)
+        if not isinstance(document, str):
+            self._refuse_absent(cell)
+        out.write(string_literal(document).encode())
 
     def _refuse_absent(self, cell: _Cell) -> NoReturn:
         raise UnsupportedChange(
@@ -337,7 +308,6 @@ class _Cell:
         "compared",
         "condition",
         "is_assigned",
-        "is_key",
         "is_null",
         "number",
         "reader",
@@ -351,18 +321,18 @@ class _Cell:
         reader: ColumnReader,
         *,
         is_assigned: bool,
-        is_compared: bool,
+        has_key: bool,
     ) -> None:
         self.number: i64 = number
         self.is_assigned = is_assigned
-        self.is_key = column.primary_key > 0
         self.assignment = f"{_quoted(column)} = ".encode()
         self.reader = reader
         self.writer = literal_writer(column, reader)
-        # Of a table without a key, how the column is compared.
-        self.is_null = self.condition = b""
-        self.compared = self.writer
-        if is_compared:
+        # What finds the row: a column of the key as it is set, or else each column exactly.
+        if has_key:
+            self.is_null = self.assignment + _NULL
+            self.condition, self.compared = self.assignment, self.writer
+        else:
             self.is_null = f"{_quoted(column)} IS NULL".encode()
             self.condition, self.compared = condition(column, reader)
         self.before: i64 = ABSENT_BEFORE
