@@ -169,7 +169,7 @@ def end_txn_error(response: bytes) -> int:
 
 
 class _ResponseFields:
-    """Reads a response after its number; raises Malformed if it ends too early."""
+    """Reads a response after its number; raises MalformedResponse if it is none."""
 
     def __init__(self, response: bytes) -> None:
         self._data = response
@@ -193,9 +193,12 @@ class _ResponseFields:
         (size,) = self.unpack(_LENGTH)
         start = self._at
         self._at += size
-        if self._at > len(self._data):
+        if size < 0 or self._at > len(self._data):
             raise MalformedResponse
-        return self._data[start : self._at].decode()
+        try:
+            return self._data[start : self._at].decode()
+        except UnicodeDecodeError as error:
+            raise MalformedResponse from error
 
 
 def _request(kind: int, number: int, body: Sequence[bytes]) -> bytes:

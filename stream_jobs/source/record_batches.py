@@ -39,7 +39,7 @@ _MORE: Final = 0x80
 _INCOMPLETE: Final = "the compressed bytes end too soon"
 # As the largest event of a server. A batch of the connector has one record, or far less bytes.
 CONTENT_BYTES_MAX: Final = 1 << 30
-_ZSTD_STEP_BYTES: Final = 1 << 18
+_STEP_BYTES: Final = 1 << 18
 # A copy of 64 bytes takes two at least.
 _SNAPPY_RATIO_MAX: Final = 32
 
@@ -102,10 +102,17 @@ def _snappy_block(data: bytes, bytes_max: int) -> bytes:
 
 def _lz4(data: bytes) -> bytes:
     stream = lz4.frame.LZ4FrameDecompressor()
-    content = _limited(stream.decompress(data, CONTENT_BYTES_MAX + 1))
+    content = BytesIO()
+    # The library makes room for all that it may return.
+    piece = stream.decompress(data, _STEP_BYTES)
+    while piece:
+        content.write(piece)
+        if content.tell() > CONTENT_BYTES_MAX:
+            raise ContentTooLargeError
+        piece = b"" if stream.eof else stream.decompress(b"", _STEP_BYTES)
     if not stream.eof:
         raise EOFError(_INCOMPLETE)
-    return content
+    return content.getvalue()
 
 
 def _zstd(data: bytes) -> bytes:
@@ -117,7 +124,7 @@ def _zstd(data: bytes) -> bytes:
         return zstandard.ZstdDecompressor().decompress(data)
     content = BytesIO()
     with zstandard.ZstdDecompressor().stream_reader(data) as stream:
-        while piece := stream.read(_ZSTD_STEP_BYTES):
+        while piece := stream.read(_STEP_BYTES):
             content.write(piece)
             if content.tell() > CONTENT_BYTES_MAX:
                 raise ContentTooLargeError
@@ -225,15 +232,18 @@ def first_committed_time(fetched: FetchResponse, first: int) -> tuple[int, int |
 
     The time is that of its first record, in milliseconds since 1970; None if there are only markers
     and records that were rolled back. The offset is `first` if the bytes have no whole batch.
+    Raises MirrorError for a damaged batch.
     """
     data, at, next_offset = fetched.data, 0, first
     waiting = sorted(fetched.aborted, key=lambda aborted: aborted.first_offset, reverse=True)
     rolled_back: set[int] = set()
     while at + _HEADER.size <= len(data):
-        (base, length, _, _, _, attributes, last_delta, time, _, producer, _, _, _) = (
+        (base, length, _, magic, _, attributes, last_delta, time, _, producer, _, _, _) = (
             _HEADER.unpack_from(data, at)
         )
         after = at + _LENGTH_END + length
+        if magic != _MAGIC or length < _HEADER.size - _LENGTH_END:
+            raise _damaged(fetched, base)
         if after > len(data):
             break
         last = base + last_delta

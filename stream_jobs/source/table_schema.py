@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, Final
 
 from connector.foundation.contract import COLUMN_TYPES, EXACT, SchemaColumn, SchemaRecord, Sequence
 from connector.foundation.errors.message import Message
@@ -41,6 +42,25 @@ class TableOptions:
 OWN_PREFIX = "_cdc_"
 
 
+# What each record and each column has.
+_RECORD_FACTS: Final = {
+    "database": str,
+    "table": str,
+    "schema_id": str,
+    "seq": str,
+    "columns": list,
+}
+_COLUMN_FACTS: Final = {"name": str, "type": str, "key": int}
+
+
+def _with(record: Any, facts: Mapping[str, type]) -> Any:
+    """Return the record; raises KeyError or TypeError if it lacks one of the facts."""
+    for name, kind in facts.items():
+        if not isinstance(record[name], kind):
+            raise TypeError(name)
+    return record
+
+
 @dataclass(frozen=True)
 class TableSchema:
     """The columns of a source table from the sequence `first` on."""
@@ -61,7 +81,7 @@ class TableSchema:
         Raises ValueError, KeyError or TypeError for a value that is not such a record, and
         MirrorError for a sequence that a mirror cannot store, or for values that it cannot read.
         """
-        record: SchemaRecord = read_document(value)
+        record: SchemaRecord = _with(read_document(value), _RECORD_FACTS)
         profile = record.get("profile", EXACT)
         if profile != EXACT:
             raise MirrorError(
@@ -72,7 +92,7 @@ class TableSchema:
             record["table"],
             record["schema_id"],
             PackedSequence.pack(Sequence.parse(record["seq"])),
-            tuple(record["columns"]),
+            tuple(_with(column, _COLUMN_FACTS) for column in record["columns"]),
             PackedSequence.pack(Sequence.parse(record["stated"])) if "stated" in record else None,
         )
 

@@ -158,3 +158,15 @@ def test_a_response_that_is_cut_says_nothing_else(read: Any, response: bytes) ->
             continue
         # Only what nobody reads is missing.
         assert cut == whole
+
+
+@pytest.mark.parametrize("name", [b"\xff\xffb", b"\x80\x00b", b"\x7f\xffb", b"\x00\x01\xff"])
+@pytest.mark.parametrize(
+    ("read", "response"),
+    [(add_partitions_errors, added_response()), (produce_errors, produced_response())],
+)
+def test_a_name_with_a_wrong_length_or_wrong_letters_is_no_response(
+    read: Any, response: bytes, name: bytes
+) -> None:
+    with pytest.raises(MalformedResponse):
+        read(response.replace(b"\x00\x01b", name))

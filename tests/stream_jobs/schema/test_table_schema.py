@@ -39,6 +39,28 @@ def test_a_schema_record_is_read_whole() -> None:
     assert read.name == "shop.items"
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"table": None},
+        {"schema_id": 7},
+        {"seq": ["1"] * 38},
+        {"columns": {"id": {}}},
+        {"columns": ["id"]},
+        {"columns": [{"type": "int", "key": 1}]},
+        {"columns": [{"name": "id", "type": "int", "key": "1"}]},
+        {"stated": 7},
+    ],
+)
+def test_a_record_of_another_form_is_no_schema(changes: dict[str, object]) -> None:
+    record = {"schema_id": "a1", "database": "shop", "table": "items", "columns": [ID]}
+    record["seq"] = str(Sequence(1, 2, 3, 4, 5))
+    assert TableSchema.decode(json.dumps(record).encode()).key == ("id",)
+    for text in (json.dumps(record | changes), json.dumps([record]), "7"):
+        with pytest.raises((ValueError, KeyError, TypeError)):
+            TableSchema.decode(text.encode())
+
+
 def test_the_key_is_in_key_order() -> None:
     table = schema(column("b", "int", key=2), NAME, column("a", "int", key=1))
     assert table.key == ("a", "b")

@@ -24,6 +24,7 @@ from stream_jobs.source import record_batches
 from stream_jobs.source.record_batches import (
     AbortedTransaction,
     FetchResponse,
+    first_committed_time,
     read_committed_records,
 )
 from tests.foundation.errors.texts import text_of
@@ -182,6 +183,20 @@ def test_a_damaged_byte_anywhere_is_an_error_with_the_offset() -> None:
         log.data[at] ^= 0x40
     log.data[whole + 16] = 1
     assert damaged(log).startswith("t, partition 3, offset 2: ")
+
+
+@pytest.mark.parametrize("length", [-12, -65_536, 0, 48])
+def test_a_length_that_no_batch_has_is_an_error_for_whoever_reads_it(length: int) -> None:
+    log = Log()
+    log.append([sample(b"first")], producer=2)
+    log.aborted.append(AbortedTransaction(2, 0))
+    whole = len(log.data)
+    log.append([sample(b"second")])
+    struct.pack_into(">i", log.data, whole + 8, length)
+    assert damaged(log).startswith("t, partition 3, offset 1: ")
+    with pytest.raises(MirrorError) as caught:
+        first_committed_time(FetchResponse("t", 3, bytes(log.data), tuple(log.aborted)), 0)
+    assert caught.value.text == damaged(log)
 
 
 @pytest.mark.parametrize("codec", [0, 1, 2, 3, 4, 7])
