@@ -22,7 +22,7 @@ from tests.fuzz.inputs import keep_inputs, kept_inputs
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-with atheris.instrument_imports(include=["connector"]):
+with atheris.instrument_imports(include=["connector", "stream_jobs"]):
     from tests.fuzz.targets import TARGETS, seeds
 
 FINDINGS = Path(__file__).parent / "findings"

@@ -24,6 +24,7 @@ from connector.replication.protocol.event_stream import EventStream
 from connector.stream.envelope.debezium.row_filter import FilteredTable
 from connector.stream.source.row_filters import ConditionFilters
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, table_map_of_every_type
+from tests.fuzz import answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -185,11 +186,15 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "gtid_sets": gtid_sets,
     "packets": packets,
     "filters": filters,
+    **answers.TARGETS,
 }
 
 
 def seeds(target: str) -> Iterator[bytes]:
-    """Yield inputs for a target: conditions, or parts of the real files that are at hand."""
+    """Yield inputs for a target: conditions, answers, or parts of the real files at hand."""
+    if target in answers.TARGETS:
+        yield from answers.seeds(target)
+        return
     if target == "filters":
         yield from (where.encode() for where in CONDITIONS)
         return
