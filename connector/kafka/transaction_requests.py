@@ -75,18 +75,26 @@ class Broker:
         if not connection.knows(VERSIONS):
             raise UnsupportedVersionError
         self.connection = connection
-        self._requests = TransactionRequests(owner)
+        # What all requests have in common.
+        head = _text(owner.client_id) + _text(owner.transactional_id)
+        self._whose = head + _PRODUCER.pack(owner.producer_id, owner.epoch)
+        self._produce_head = head + _PRODUCE_HEAD.pack(_ALL_REPLICAS, owner.timeout_ms)
 
     def add_partitions(self, partitions: tuple[PartitionId, ...]) -> dict[PartitionId, int]:
         """Add partitions to the transaction; return the error code of each."""
-        number = self.connection.next_number()
-        self.connection.send(self._requests.add_partitions(number, partitions))
+        self._send(ADD_PARTITIONS_TO_TXN, [self._whose, _partitions(partitions)])
         return add_partitions_errors(self.connection.receive())
 
     def write(self, batches: Iterable[EncodedBatch]) -> None:
         """Write one closed batch to each of some partitions; `written` has the outcome."""
         whole = [(batch.topic, batch.partition, batch.buffer()) for batch in batches]
-        self.connection.send(self._requests.produce(self.connection.next_number(), whole))
+        rows_of = _by_topic(sorted(whole, key=itemgetter(0, 1)))
+        body = [self._produce_head, _NUMBER.pack(len(rows_of))]
+        for topic, rows in rows_of:
+            body += _text(topic), _NUMBER.pack(len(rows))
+            for _, partition, data in rows:
+                body += _NUMBER.pack(partition), _NUMBER.pack(len(data)), data
+        self._send(PRODUCE, body)
 
     def written(self) -> dict[PartitionId, int]:
         """Return the error code of each partition of the first request that has no outcome yet."""
@@ -94,39 +102,14 @@ class Broker:
 
     def end(self, *, commit: bool) -> int:
         """Commit or abort the transaction; return the error code."""
-        self.connection.send(self._requests.end(self.connection.next_number(), commit=commit))
+        self._send(END_TXN, [self._whose, _COMMIT if commit else _ABORT])
         return end_txn_error(self.connection.receive())
 
-
-class TransactionRequests:
-    """The requests of one producer; what they have in common is encoded once."""
-
-    def __init__(self, owner: TransactionOwner) -> None:
-        head = _text(owner.client_id) + _text(owner.transactional_id)
-        whose = head + _PRODUCER.pack(owner.producer_id, owner.epoch)
-        self._add_head = whose
-        self._produce_head = head + _PRODUCE_HEAD.pack(_ALL_REPLICAS, owner.timeout_ms)
-        self._commit = whose + _COMMIT
-        self._abort = whose + _ABORT
-
-    def add_partitions(self, number: int, partitions: tuple[PartitionId, ...]) -> bytes:
-        """Return the request that adds partitions to the transaction."""
-        return _request(ADD_PARTITIONS_TO_TXN, number, [self._add_head, _partitions(partitions)])
-
-    def produce(self, number: int, batches: Iterable[tuple[str, int, bytes]]) -> bytes:
-        """Return the request that writes a complete record batch to each partition."""
-        topics: list[bytes] = []
-        rows_of = _by_topic(sorted(batches, key=itemgetter(0, 1)))
-        for topic, rows in rows_of:
-            topics += _text(topic), _NUMBER.pack(len(rows))
-            for _, partition, data in rows:
-                topics += _NUMBER.pack(partition), _NUMBER.pack(len(data)), data
-        body = [self._produce_head, _NUMBER.pack(len(rows_of)), *topics]
-        return _request(PRODUCE, number, body)
-
-    def end(self, number: int, *, commit: bool) -> bytes:
-        """Return the request that commits the transaction, or aborts it."""
-        return _request(END_TXN, number, [self._commit if commit else self._abort])
+    def _send(self, kind: int, body: Sequence[bytes]) -> None:
+        number = self.connection.next_number()
+        size = sum(map(len, body)) + _HEAD_BYTES
+        head = _HEAD.pack(size, kind, VERSIONS[kind], number)
+        self.connection.send(b"".join((head, *body)))
 
 
 def add_partitions_errors(response: bytes) -> dict[PartitionId, int]:
@@ -199,11 +182,6 @@ class _ResponseFields:
             return self._data[start : self._at].decode()
         except UnicodeDecodeError as error:
             raise MalformedResponse from error
-
-
-def _request(kind: int, number: int, body: Sequence[bytes]) -> bytes:
-    size = sum(map(len, body)) + _HEAD_BYTES
-    return b"".join((_HEAD.pack(size, kind, VERSIONS[kind], number), *body))
 
 
 @lru_cache(_KEPT)

@@ -167,7 +167,7 @@ class KafkaClient:
         self,
         partitions: Collection[requests.Partition],
         request_for: Callable[[list[requests.Partition]], Any],
-    ) -> list[requests.KafkaResponse]:
+    ) -> list[Any]:
         """Return the answers of the brokers that lead partitions; all work at the same time."""
         if unknown := {topic for topic, _ in partitions} - self._topics:
             self._cluster.refresh(unknown)

@@ -4,7 +4,7 @@ https://kafka.apache.org/protocol.html
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from kafka import errors
 from kafka.protocol.consumer import FetchRequest, IsolationLevel, ListOffsetsRequest
@@ -23,12 +23,6 @@ _FETCH_VERSION_MAX: Final = 12
 Partition = tuple[str, int]
 
 
-class KafkaResponse(Protocol):
-    """A response of the broker, whose fields kafka-python makes from the protocol's schema."""
-
-    def __getattr__(self, name: str) -> Any: ...
-
-
 def offsets_request(
     partitions: Iterable[Partition], which: int, *, committed: bool = True
 ) -> object:
@@ -36,20 +30,16 @@ def offsets_request(
 
     The last offset is before the first open transaction, unless `committed` is false.
     """
-    level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    part = topic.ListOffsetsPartition
     return ListOffsetsRequest(
-        isolation_level=level,
+        isolation_level=IsolationLevel(committed),
         topics=[
-            ListOffsetsRequest.ListOffsetsTopic(
-                name=topic,
-                partitions=[
-                    ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
-                        partition_index=number, timestamp=which
-                    )
-                    for number in numbers
-                ],
+            topic(
+                name=name,
+                partitions=[part(partition_index=number, timestamp=which) for number in numbers],
             )
-            for topic, numbers in by_topic(partitions)
+            for name, numbers in by_topic(partitions)
         ],
         min_version=2,
     )
@@ -67,25 +57,25 @@ def fetch_request(
 
     Those of open transactions are left out, unless `committed` is false.
     """
-    level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    topic = FetchRequest.FetchTopic
     return FetchRequest(
         max_wait_ms=wait_ms,
         min_bytes=1,
         max_bytes=bytes_max,
-        isolation_level=level,
+        isolation_level=IsolationLevel(committed),
         topics=[
-            FetchRequest.FetchTopic(
-                topic=topic,
+            topic(
+                topic=name,
                 partitions=[
-                    FetchRequest.FetchTopic.FetchPartition(
+                    topic.FetchPartition(
                         partition=number,
-                        fetch_offset=wanted[topic, number],
+                        fetch_offset=wanted[name, number],
                         partition_max_bytes=bytes_max,
                     )
                     for number in numbers
                 ],
             )
-            for topic, numbers in by_topic(partitions)
+            for name, numbers in by_topic(partitions)
         ],
         rack_id="",
         min_version=4,
@@ -93,7 +83,7 @@ def fetch_request(
     )
 
 
-def read_fetch_response(answer: KafkaResponse, gone: list[Partition]) -> list[FetchResponse]:
+def read_fetch_response(answer: Any, gone: list[Partition]) -> list[FetchResponse]:
     """Return the records in an answer; partitions without the wanted ones are added to `gone`."""
     raise_for_code(answer.error_code or 0)
     responses = []
@@ -112,7 +102,7 @@ def read_fetch_response(answer: KafkaResponse, gone: list[Partition]) -> list[Fe
     return responses
 
 
-def has_content(answer: KafkaResponse) -> bool:
+def has_content(answer: Any) -> bool:
     """Return whether an answer has records, or an error of a partition."""
     return bool(answer.error_code) or any(
         part.error_code or part.records for topic in answer.responses for part in topic.partitions

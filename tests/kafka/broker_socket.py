@@ -5,12 +5,20 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+from kafka.errors import UnknownTopicOrPartitionError
+from kafka.protocol.metadata import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
 from kafka.protocol.producer import (
     AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
     EndTxnRequest,
     InitProducerIdRequest,
     ProduceRequest,
+    ProduceResponse,
 )
 
 from connector.kafka.kafka_python import LoggedIn
@@ -30,6 +38,9 @@ _REQUESTS = {
     )
 }
 _LENGTH_BYTES = 4
+# The only broker.
+NODE = 1
+ADDRESS = "broker", 9092
 
 
 class BrokerSocket:
@@ -100,3 +111,65 @@ def logged_in(
     """Return a connection to a broker that is there at once."""
     socket: Any = BrokerSocket(serve)
     return LoggedIn(socket, KnownVersions(versions))
+
+
+def metadata(request: Any, partition_counts: Mapping[str, int]) -> Any:
+    """Return the response of a broker that leads these topics, alone."""
+    host, port = ADDRESS
+    broker = MetadataResponse.MetadataResponseBroker(node_id=NODE, host=host, port=port)
+    topic = MetadataResponse.MetadataResponseTopic
+    topics = [
+        topic(
+            name=asked.name,
+            error_code=0 if asked.name in partition_counts else UnknownTopicOrPartitionError.errno,
+            partitions=[
+                topic.MetadataResponsePartition(partition_index=number, leader_id=NODE)
+                for number in range(partition_counts.get(asked.name, 0))
+            ],
+        )
+        for asked in request.topics
+    ]
+    return MetadataResponse(brokers=[broker], topics=topics)
+
+
+def coordinator(code: int) -> Any:
+    """Return the response that the only broker coordinates."""
+    host, port = ADDRESS
+    return FindCoordinatorResponse(error_code=code, node_id=NODE, host=host, port=port)
+
+
+def added(request: Any, code: Callable[[str, int], int]) -> Any:
+    """Return the response to partitions that are added, each with its error code."""
+    topic = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
+    result = topic.AddPartitionsToTxnPartitionResult
+    return AddPartitionsToTxnResponse(
+        results_by_topic_v3_and_below=[
+            topic(
+                name=asked.name,
+                results_by_partition=[
+                    result(partition_index=number, partition_error_code=code(asked.name, number))
+                    for number in asked.partitions
+                ],
+            )
+            for asked in request.v3_and_below_topics
+        ]
+    )
+
+
+def produced(request: Any, code: Callable[[str, int, bytes], int]) -> Any:
+    """Return the response to batches that are written, each with its error code."""
+    topic = ProduceResponse.TopicProduceResponse
+    return ProduceResponse(
+        responses=[
+            topic(
+                name=asked.name,
+                partition_responses=[
+                    topic.PartitionProduceResponse(
+                        index=part.index, error_code=code(asked.name, part.index, part.records)
+                    )
+                    for part in asked.partition_data
+                ],
+            )
+            for asked in request.topic_data
+        ]
+    )

@@ -7,13 +7,7 @@ from typing import Any
 
 import pytest
 from kafka import errors
-from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
-from kafka.protocol.producer import (
-    AddPartitionsToTxnResponse,
-    EndTxnResponse,
-    InitProducerIdResponse,
-    ProduceResponse,
-)
+from kafka.protocol.producer import EndTxnResponse, InitProducerIdResponse
 
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.record_batch import BatchingTarget
@@ -22,7 +16,7 @@ from connector.kafka.encoded_batch import CODECS, EncodedBatch
 from connector.kafka.failures import ACTIONS, Action, action_of, gravest
 from connector.kafka.transaction_client import TransactionClient
 from connector.kafka.transaction_requests import PRODUCE
-from tests.kafka.broker_socket import logged_in
+from tests.kafka import broker_socket
 from tests.simulation.test_broker import Batches
 
 INIT, ADD, WRITE, END = "InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"
@@ -67,19 +61,18 @@ class ScriptedBroker:
 
     def network(self, versions: dict[int, tuple[int, int]]) -> Network:
         return Network(
-            lambda *_: logged_in(self.serve, versions),
-            lambda *_: ({1: ("broker", 9092)}, logged_in(self.serve)),
+            lambda *_: broker_socket.logged_in(self.serve, versions),
+            lambda *_: (
+                {broker_socket.NODE: broker_socket.ADDRESS},
+                broker_socket.logged_in(self.serve),
+            ),
         )
 
     def _metadata(self, request: Any, _: int) -> Any:
-        broker = MetadataResponse.MetadataResponseBroker(node_id=1, host="broker", port=9092)
-        topic = MetadataResponse.MetadataResponseTopic
-        partition = topic.MetadataResponsePartition(partition_index=0, leader_id=1)
-        topics = [topic(name=wanted.name, partitions=[partition]) for wanted in request.topics]
-        return MetadataResponse(brokers=[broker], topics=topics)
+        return broker_socket.metadata(request, {"t": 1})
 
     def _coordinator(self, _request: Any, code: int) -> Any:
-        return FindCoordinatorResponse(error_code=code, node_id=1, host="broker", port=9092)
+        return broker_socket.coordinator(code)
 
     def _init(self, request: Any, code: int) -> Any:
         # An abort names what it follows.
@@ -88,19 +81,11 @@ class ScriptedBroker:
             error_code=code, producer_id=PRODUCER, producer_epoch=EPOCH + (request.producer_id > 0)
         )
 
-    def _add(self, _request: Any, code: int) -> Any:
-        topic = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
-        result = topic.AddPartitionsToTxnPartitionResult(
-            partition_index=0, partition_error_code=code
-        )
-        return AddPartitionsToTxnResponse(
-            results_by_topic_v3_and_below=[topic(name="t", results_by_partition=[result])]
-        )
+    def _add(self, request: Any, code: int) -> Any:
+        return broker_socket.added(request, lambda *_: code)
 
-    def _write(self, _request: Any, code: int) -> Any:
-        topic = ProduceResponse.TopicProduceResponse
-        result = topic.PartitionProduceResponse(index=0, error_code=code)
-        return ProduceResponse(responses=[topic(name="t", partition_responses=[result])])
+    def _write(self, request: Any, code: int) -> Any:
+        return broker_socket.produced(request, lambda *_: code)
 
     def _end(self, _request: Any, code: int) -> Any:
         return EndTxnResponse(error_code=code)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka.protocol.producer import (
@@ -16,16 +17,47 @@ from kafka.protocol.producer import (
 
 from connector.kafka.failures import MalformedResponse
 from connector.kafka.transaction_requests import (
+    Broker,
     TransactionOwner,
-    TransactionRequests,
     add_partitions_errors,
     end_txn_error,
     produce_errors,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 LONG = "shop." + "x" * 200
-REQUESTS = TransactionRequests(TransactionOwner("binlog-connector", LONG, 1 << 40, 77, 30_000))
+OWNER = TransactionOwner("binlog-connector", LONG, 1 << 40, 77, 30_000)
 NUMBER = 0x0102_0304
+
+
+class Recorder:
+    """A connection that keeps the last request, and breaks."""
+
+    request = b""
+
+    def knows(self, _: object) -> bool:
+        return True
+
+    def next_number(self) -> int:
+        return NUMBER
+
+    def send(self, request: bytes) -> None:
+        self.request = request
+        raise ConnectionResetError
+
+
+def sent(ask: Callable[[Broker], object]) -> bytes:
+    """Return the request of a broker."""
+    connection: Any = Recorder()
+    with pytest.raises(ConnectionResetError):
+        ask(Broker(connection, OWNER))
+    return bytes(connection.request)
+
+
+def batch(topic: str, partition: int, data: bytes) -> Any:
+    return SimpleNamespace(topic=topic, partition=partition, buffer=lambda: data)
 
 
 def framed(request: Any, version: int) -> bytes:
@@ -52,7 +84,7 @@ def test_partitions_are_added_topic_by_topic() -> None:
         ],
     )
     ours = [("ä" + LONG, partition) for partition in range(200)] + [("a", 2), ("a", 0)]
-    assert REQUESTS.add_partitions(NUMBER, tuple(ours)) == framed(theirs, 1)
+    assert sent(lambda broker: broker.add_partitions(tuple(ours))) == framed(theirs, 1)
 
 
 def test_batches_are_written_topic_by_topic() -> None:
@@ -74,8 +106,8 @@ def test_batches_are_written_topic_by_topic() -> None:
             topic(name="b", partition_data=[partition(index=0, records=b"x" * 126)]),
         ],
     )
-    ours = REQUESTS.produce(NUMBER, [("a", 3, large), ("b", 0, b"x" * 126), ("a", 0, b"batch")])
-    assert ours == framed(theirs, 7)
+    batches = [batch("a", 3, large), batch("b", 0, b"x" * 126), batch("a", 0, b"batch")]
+    assert sent(lambda broker: broker.write(batches)) == framed(theirs, 7)
 
 
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
@@ -83,7 +115,7 @@ def test_the_end_is_a_commit_or_an_abort(commit: bool) -> None:
     theirs = EndTxnRequest(
         transactional_id=LONG, producer_id=1 << 40, producer_epoch=77, committed=commit
     )
-    assert REQUESTS.end(NUMBER, commit=commit) == framed(theirs, 1)
+    assert sent(lambda broker: broker.end(commit=commit)) == framed(theirs, 1)
 
 
 def added_response() -> bytes:

@@ -11,18 +11,12 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors
-from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
-from kafka.protocol.producer import (
-    AddPartitionsToTxnResponse,
-    EndTxnResponse,
-    InitProducerIdResponse,
-    ProduceResponse,
-)
+from kafka.protocol.producer import EndTxnResponse, InitProducerIdResponse
 
 from connector.foundation.record_batch import RecordBatch
 from connector.kafka.cluster import Network
 from connector.kafka.transaction_writer import TransactionWriter
-from tests.kafka.broker_socket import logged_in
+from tests.kafka import broker_socket
 from tests.simulation.faults import Call, Fault
 
 if TYPE_CHECKING:
@@ -37,8 +31,6 @@ if TYPE_CHECKING:
 _BATCH = Struct(">qiibIhiqqqhii")
 # How often one that is late arrives before another request.
 _ARRIVES = 0.2
-_NODE = 1
-_HOST, _PORT = "simulation", 9092
 
 
 class LateMessages:
@@ -73,10 +65,10 @@ class Requests:
 
     def network(self) -> Network:
         """Return what makes connections."""
-        brokers = {_NODE: (_HOST, _PORT)}
+        brokers = {broker_socket.NODE: broker_socket.ADDRESS}
         return Network(
-            lambda *_: logged_in(self.serve),
-            lambda *_: (brokers, logged_in(self.serve)),
+            lambda *_: broker_socket.logged_in(self.serve),
+            lambda *_: (brokers, broker_socket.logged_in(self.serve)),
             lambda: self._world.now,
             self._world.pass_time,
         )
@@ -115,23 +107,11 @@ class Requests:
         return serve(request, code)
 
     def _serve_metadata(self, request: Any, _: int) -> Any:
-        broker = MetadataResponse.MetadataResponseBroker(node_id=_NODE, host=_HOST, port=_PORT)
-        topic = MetadataResponse.MetadataResponseTopic
-        topics = [
-            topic(
-                name=asked.name,
-                error_code=0 if asked.name in self._broker.topics else _UNKNOWN,
-                partitions=[
-                    topic.MetadataResponsePartition(partition_index=number, leader_id=_NODE)
-                    for number, _ in enumerate(self._broker.topics.get(asked.name, ()))
-                ],
-            )
-            for asked in request.topics
-        ]
-        return MetadataResponse(brokers=[broker], topics=topics)
+        counts = {name: len(logs) for name, logs in self._broker.topics.items()}
+        return broker_socket.metadata(request, counts)
 
     def _serve_coordinator(self, _request: Any, code: int) -> Any:
-        return FindCoordinatorResponse(error_code=code, node_id=_NODE, host=_HOST, port=_PORT)
+        return broker_socket.coordinator(code)
 
     def _serve_init(self, request: Any, _: int) -> Any:
         seconds = request.transaction_timeout_ms / 1000
@@ -146,45 +126,15 @@ class Requests:
 
     def _serve_add(self, request: Any, code: int) -> Any:
         producer = request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
-        topic_result = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
         # The coordinator may not have finished the transaction before.
         if not code and self._broker.is_marking(producer[0]) and self._world.random.random() < 0.5:
             code = errors.ConcurrentTransactionsError.errno
-        return AddPartitionsToTxnResponse(
-            results_by_topic_v3_and_below=[
-                topic_result(
-                    name=topic.name,
-                    results_by_partition=[
-                        topic_result.AddPartitionsToTxnPartitionResult(
-                            partition_index=number,
-                            partition_error_code=code
-                            or _code(self._broker.add_partition, *producer, (topic.name, number)),
-                        )
-                        for number in topic.partitions
-                    ],
-                )
-                for topic in request.v3_and_below_topics
-            ]
+        return broker_socket.added(
+            request, lambda *place: code or _code(self._broker.add_partition, *producer, place)
         )
 
     def _serve_produce(self, request: Any, code: int) -> Any:
-        topic_response = ProduceResponse.TopicProduceResponse
-        return ProduceResponse(
-            responses=[
-                topic_response(
-                    name=topic.name,
-                    partition_responses=[
-                        topic_response.PartitionProduceResponse(
-                            index=partition.index,
-                            error_code=code
-                            or self._produced(topic.name, partition.index, partition.records),
-                        )
-                        for partition in topic.partition_data
-                    ],
-                )
-                for topic in request.topic_data
-            ]
-        )
+        return broker_socket.produced(request, lambda *batch: code or self._produced(*batch))
 
     def _produced(self, topic: str, partition: int, records: bytes) -> int:
         data = bytes(records)
@@ -201,7 +151,6 @@ class Requests:
         return EndTxnResponse(error_code=code or _code(end))
 
 
-_UNKNOWN = errors.UnknownTopicOrPartitionError.errno
 _NAMES = {
     "AddPartitionsToTxn": "add",
     "EndTxn": "end",
