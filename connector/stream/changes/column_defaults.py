@@ -164,8 +164,11 @@ _YEAR: Final = re.compile(r"(19|20)\d\d|0000")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DATETIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}( \d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")
 _TIME: Final = re.compile(r"-?\d{2,3}:\d{2}:\d{2}(\.\d{1,6})?")
-# Types whose implicit default is not a value of their own.
-_NO_IMPLICIT: Final = ("timestamp", "json", "geometry", "vector")
+# Types whose implicit default is a value of their own.
+_IMPLICIT: Final = NUMBER_TYPES | {
+    *("char", "varchar", "text", "binary", "varbinary", "blob", "enum", "set"),
+    *("date", "datetime", "time"),
+}
 
 
 def is_value_certain(added: AddedColumn, definition: ColumnDefinition, mode: int) -> bool:
@@ -175,7 +178,7 @@ def is_value_certain(added: AddedColumn, definition: ColumnDefinition, mode: int
         # A server can make TIMESTAMP NOT NULL by itself, with the current time.
         return kind != "timestamp" or definition.null
     if added.default is DefaultKind.IMPLICIT:
-        return kind not in _NO_IMPLICIT
+        return kind in _IMPLICIT
     if added.default is DefaultKind.NOW:
         return kind == "timestamp" and not definition.arguments
     if added.default is DefaultKind.BITS and kind not in NUMBER_TYPES:
