@@ -33,7 +33,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from local_stack import download_errors
+from local_stack import stack_errors
 from local_stack.stack_errors import LocalStackError
 
 CACHE_VARIABLE = "BINLOG_CONNECTOR_CACHE"
@@ -92,7 +92,7 @@ class Cache:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise LocalStackError(
-                download_errors.CACHE,
+                stack_errors.CACHE,
                 directory=self.directory,
                 said=error.strerror,
                 variable=CACHE_VARIABLE,
@@ -118,7 +118,7 @@ def unpack_deb(deb: Path, directory: Path) -> None:
     """
     with deb.open("rb") as file:
         if file.read(len(AR_MAGIC)) != AR_MAGIC:
-            raise LocalStackError(download_errors.NO_PACKAGE, file=deb, magic=AR_MAGIC)
+            raise LocalStackError(stack_errors.NO_PACKAGE, file=deb, magic=AR_MAGIC)
         while header := file.read(AR_HEADER_BYTES):
             member = header[:16].decode("ascii").strip().rstrip("/")
             size = int(header[48:58])
@@ -126,7 +126,7 @@ def unpack_deb(deb: Path, directory: Path) -> None:
                 _unpack(deb, member, file, directory)
                 return
             file.seek(size + size % 2, 1)
-    raise LocalStackError(download_errors.EMPTY_PACKAGE, file=deb)
+    raise LocalStackError(stack_errors.EMPTY_PACKAGE, file=deb)
 
 
 def unpack_tarball_of_jar(jar: Path, member: str, directory: Path) -> None:
@@ -136,7 +136,7 @@ def unpack_tarball_of_jar(jar: Path, member: str, directory: Path) -> None:
     """
     with zipfile.ZipFile(jar) as archive:
         if member not in archive.namelist():
-            raise LocalStackError(download_errors.NO_MEMBER, file=jar, member=member)
+            raise LocalStackError(stack_errors.NO_MEMBER, file=jar, member=member)
         with archive.open(member) as file:
             _unpack(jar, member, file, directory)
 
@@ -152,5 +152,5 @@ def _unpack(archive: Path, member: str, file: IO[bytes], directory: Path) -> Non
                     tarball.extract(entry, directory)
     except tarfile.TarError as error:
         raise LocalStackError(
-            download_errors.NOT_UNPACKED, file=archive, member=member, said=error
+            stack_errors.NOT_UNPACKED, file=archive, member=member, said=error
         ) from error

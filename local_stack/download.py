@@ -45,7 +45,7 @@ from tenacity import (
 )
 
 from connector.foundation.errors.message import Message
-from local_stack import download_errors
+from local_stack import stack_errors
 from local_stack.cache import Cache
 from local_stack.stack_errors import LocalStackError
 
@@ -197,7 +197,7 @@ def _fetch_one(artifact: Artifact, cache: Cache, show: Meter, given_up: threadin
         except _TransferError as error:
             raise _unreachable(artifact.url, error) from error
         except OSError as error:
-            raise LocalStackError(download_errors.PART, file=part, said=error.strerror) from error
+            raise LocalStackError(stack_errors.PART, file=part, said=error.strerror) from error
         part.rename(final)
 
 
@@ -226,9 +226,9 @@ class _Transfer:
         self._part.unlink()
         if begin:
             # The first bytes are from another version of the file: start again.
-            raise _TransferError(Message(download_errors.PARTS_DIFFER, {}))
+            raise _TransferError(Message(stack_errors.PARTS_DIFFER, {}))
         raise LocalStackError(
-            download_errors.DIGEST,
+            stack_errors.DIGEST,
             url=self._artifact.url,
             found=actual,
             wanted=self._artifact.sha256,
@@ -249,7 +249,7 @@ class _Transfer:
         with _network(_open, self._artifact.url, headers) as response:
             if begin and response.status != HTTPStatus.PARTIAL_CONTENT:
                 self._part.unlink()
-                raise _TransferError(Message(download_errors.NOT_RESUMED, {}))
+                raise _TransferError(Message(stack_errors.NOT_RESUMED, {}))
             with self._part.open("ab") as file:
                 while chunk := _network(response.read, CHUNK_BYTES):
                     file.write(chunk)
@@ -257,10 +257,10 @@ class _Transfer:
                     done += len(chunk)
                     self._progress(done)
                     if self._given_up.is_set():
-                        raise LocalStackError(download_errors.GIVEN_UP, url=self._artifact.url)
+                        raise LocalStackError(stack_errors.GIVEN_UP, url=self._artifact.url)
         if done < self._artifact.size:
             raise _TransferError(
-                Message(download_errors.CUT, {"done": done, "size": self._artifact.size})
+                Message(stack_errors.CUT, {"done": done, "size": self._artifact.size})
             )
         return begin
 
@@ -280,7 +280,7 @@ def _attempts(given_up: threading.Event) -> Retrying:
 
 
 def _unreachable(url: str, error: _TransferError) -> LocalStackError:
-    return LocalStackError(download_errors.UNREACHABLE, url=url, why=error.why)
+    return LocalStackError(stack_errors.UNREACHABLE, url=url, why=error.why)
 
 
 def _network(call: Callable[..., Any], *arguments: object) -> Any:
@@ -296,21 +296,21 @@ def _network(call: Callable[..., Any], *arguments: object) -> Any:
 def _open(url: str, headers: dict[str, str]) -> Any:
     """Return the response; raises a definite error if the server refuses."""
     if not url.startswith(("https://", "http://")):
-        raise LocalStackError(download_errors.NO_URL, url=url)
+        raise LocalStackError(stack_errors.NO_URL, url=url)
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - see above
     try:
         return _opener().open(request, timeout=TIMEOUT_SECONDS)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
-            raise NotPublished(download_errors.NOT_PUBLISHED, url=url, status=error.code) from error
+            raise NotPublished(stack_errors.NOT_PUBLISHED, url=url, status=error.code) from error
         if error.code < HTTPStatus.INTERNAL_SERVER_ERROR and error.code not in (
             HTTPStatus.REQUEST_TIMEOUT,
             HTTPStatus.TOO_MANY_REQUESTS,
             HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
         ):
             raise LocalStackError(
-                download_errors.REFUSED, url=url, status=error.code, said=error.reason
+                stack_errors.REFUSED, url=url, status=error.code, said=error.reason
             ) from error
         raise
 
@@ -325,7 +325,7 @@ def _opener() -> urllib.request.OpenerDirector:
                 context.load_verify_locations(cafile=bundle)
             except OSError as error:
                 raise LocalStackError(
-                    download_errors.BUNDLE, variable=variable, file=bundle, said=error
+                    stack_errors.BUNDLE, variable=variable, file=bundle, said=error
                 ) from error
     opener = urllib.request.OpenerDirector()
     for handler in (

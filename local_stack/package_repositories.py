@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from local_stack import download_errors
+from local_stack import stack_errors
 from local_stack.cache import Cache, unpack_deb
 from local_stack.download import Artifact, NotPublished, fetch, read_text
 from local_stack.stack_errors import LocalStackError
@@ -61,7 +61,7 @@ def unpack_packages(
     missing = [name for name in packages if name not in by_name]
     if missing:
         raise LocalStackError(
-            download_errors.NO_PACKAGES,
+            stack_errors.NO_PACKAGES,
             mirror=base,
             suite=suite,
             packages=missing,
@@ -110,7 +110,7 @@ def _fetch_index(base: str, suite: str, cache: Cache) -> Path:
     # Only in the SHA256 paragraph; MD5 digests are shorter.
     match = re.search(rf"^ ([0-9a-f]{{64}})\s+(\d+) {re.escape(INDEX)}$", release, re.MULTILINE)
     if match is None:
-        raise LocalStackError(download_errors.NO_INDEX, mirror=base, suite=suite, index=INDEX)
+        raise LocalStackError(stack_errors.NO_INDEX, mirror=base, suite=suite, index=INDEX)
     sha256, size = match[1], int(match[2])
     folder = INDEX.rpartition("/")[0]
     # By digest, so that a replaced index cannot differ from the listed one.
@@ -170,7 +170,7 @@ def _mirror_of_central(settings: Path) -> str | None:
         root = ET.parse(settings).getroot()  # noqa: S314 - the user's own file
     except ET.ParseError as error:
         raise LocalStackError(
-            download_errors.SETTINGS_XML, file=settings, said=error, variable=REPOSITORY_VARIABLE
+            stack_errors.SETTINGS_XML, file=settings, said=error, variable=REPOSITORY_VARIABLE
         ) from error
     for mirror in root.iterfind(".//{*}mirrors/{*}mirror"):
         names = (mirror.findtext("{*}mirrorOf") or "").replace(" ", "").split(",")

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from connector.foundation.errors import ConfigError, ConnectorError, fields
-from connector.foundation.errors.message import Message
-from connector.foundation.errors.visible import visible
+from connector.foundation.errors.message import Message, visible
 from connector.foundation.settings import settings_errors
 from stream_jobs.log_lines import EcsLine
 from stream_jobs.run.arguments import parsed
@@ -100,7 +99,7 @@ def _look_after(arguments: argparse.Namespace) -> int:
         if arguments.command == "resume":
             return _resume(settings, arguments)
         if arguments.command == "cuts":
-            from stream_jobs.run.cuts_command import show_cuts  # noqa: PLC0415  # of an extra
+            from stream_jobs.run.commands import show_cuts  # noqa: PLC0415  # of an extra
 
             show_cuts(settings, sys.stdout, as_json=arguments.json)
             return 0
@@ -108,7 +107,7 @@ def _look_after(arguments: argparse.Namespace) -> int:
             from stream_jobs.replica.loop import follow  # noqa: PLC0415  # of an extra
 
             return follow(settings, sys.stdout, once=arguments.once)
-        from stream_jobs.run.status_command import show_status  # noqa: PLC0415  # of an extra
+        from stream_jobs.run.commands import show_status  # noqa: PLC0415  # of an extra
 
         return show_status(settings, config, sys.stdout, as_json=arguments.json)
     except ConnectorError as error:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from connector.foundation.ecs import as_ecs
-from connector.foundation.errors.visible import visible_json
+from connector.foundation.errors.message import visible_json
 from connector.foundation.record_formats import utc_text
 
 # Other lines with a code are warnings.

@@ -27,7 +27,7 @@ from pydantic_settings import SettingsConfigDict
 from connector.foundation.settings import settings_errors, values
 from connector.foundation.settings.credentials import KafkaLogin, read_secret
 from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
-from stream_jobs.errors import choice_errors
+from stream_jobs.errors import job_errors
 from stream_jobs.source.topics import BrokerConfig
 
 
@@ -35,7 +35,7 @@ def _as_mirror_name(value: str) -> str:
     # The database and the name; braces stand around the two known words alone.
     part = r"(?:[^.{}]|\{database\}|\{table\})+"
     if not re.fullmatch(rf"{part}\.{part}", value):
-        raise UnfitValueError(choice_errors.MIRROR_NAME, value=value)
+        raise UnfitValueError(job_errors.MIRROR_NAME, value=value)
     return value
 
 
@@ -121,7 +121,7 @@ class TableSettings(Section):
     @classmethod
     def _one_layout(cls, value: list[str], info: ValidationInfo) -> list[str]:
         if value and info.data.get("partition_by"):
-            raise UnfitValueError(choice_errors.TWO_LAYOUTS)
+            raise UnfitValueError(job_errors.TWO_LAYOUTS)
         return value
 
 
@@ -141,7 +141,7 @@ class CutSettings(Section):
 
 def _as_database(value: str) -> str:
     if not re.fullmatch(r"(?:[^{}]|\{database\})+", value):
-        raise UnfitValueError(choice_errors.DATABASE_NAME, value=value)
+        raise UnfitValueError(job_errors.DATABASE_NAME, value=value)
     return value
 
 
@@ -241,7 +241,7 @@ class Settings(FileSettings):
     ) -> list[TableSettings]:
         mirror = info.data.get("mirror")
         if mirror is not None and mirror.hash_salt is None and any(t.hash_columns for t in value):
-            raise UnfitValueError(choice_errors.NO_SALT)
+            raise UnfitValueError(job_errors.NO_SALT)
         return value
 
     @field_validator("cuts")
@@ -251,7 +251,7 @@ class Settings(FileSettings):
         hours = value.retention_hours
         if mirror is not None and hours > mirror.retention_hours:
             kept = mirror.retention_hours
-            raise UnfitValueError(choice_errors.CUTS_TOO_LONG, hours=hours, kept=kept)
+            raise UnfitValueError(job_errors.CUTS_TOO_LONG, hours=hours, kept=kept)
         return value
 
     @property

@@ -20,7 +20,7 @@ from connector.foundation.errors import SinkUnavailable, SourceRefused, SourceUn
 from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.replication.server.addresses import open_same_server
 from connector.stream.progress.progress_record import Progress
-from connector.stream.sink import attempts
+from connector.stream.sink import connection
 from connector.stream.sink.connection import connector_error, consumer_settings
 from connector.stream.sink.recovery import read_progress, recover
 from connector.stream.snapshot.table_state import TableState
@@ -228,7 +228,7 @@ class Pipeline:
 
     def _kafka_error(self, error: KafkaError | OSError) -> Exception:
         kafka = self.settings.kafka
-        return connector_error(kafka, attempts.reading(f"{kafka.topic_prefix}.*"), error)
+        return connector_error(kafka, connection.reading(f"{kafka.topic_prefix}.*"), error)
 
 
 def _topic_record(headers: Mapping[str, bytes], value: bytes) -> TopicRecord:

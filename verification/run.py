@@ -14,12 +14,16 @@ from connector.stream.snapshot.copy_requests import matching_tables, names_ignor
 from connector.stream.snapshot.table_plan import followed_tables
 from stream_jobs.apply.modes.history import History
 from stream_jobs.apply.modes.journal import Journal
+from stream_jobs.apply.modes.row_counts import RowCounts
 from stream_jobs.cuts.cut import CutStore
+from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
 from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.settings import load_settings
 from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.mirror_metadata import MODE_PROPERTY
+from stream_jobs.tables.mirror_table import MirrorTable, mirror_path
 from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
 from verification.candidate_check import TablePair
@@ -33,11 +37,10 @@ from verification.keyless_check import KeylessTableCheck
 from verification.mirror_side import MirrorSide
 from verification.pass_state import PassState
 from verification.pipeline import Pipeline, TableHistory
-from verification.replica_side import ReplicaServer
+from verification.replica_side import ReplicaServer, ReplicaSide
 from verification.report import CutSummary, IncrementalScope, TableResult
 from verification.row_origins import RowOrigins
 from verification.side import Side
-from verification.side_factory import SideFactory, counted_mirror, full_comparison_reason
 from verification.source_table import RowKey, SourceTable
 from verification.table_check import Limits, TableCheck
 
@@ -283,3 +286,68 @@ _LEFT_OUT = (
     verify_errors.REPLICA_MODE,
     verify_errors.REPLICA_TYPE,
 )
+
+
+class SideFactory:
+    """The mirrors of one job, or the replica of these mirrors."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        job: JobSettings,
+        server: ReplicaServer | None,
+        storage: Storage,
+        choices: TableOptionsResolver,
+    ) -> None:
+        """Look at the replica at `server`; without it, at the mirrors in `storage`.
+
+        `settings` are the connector's, `choices` what `job` says of tables.
+        """
+        self._settings = settings
+        self._job = job
+        self._server = server
+        self._storage = storage
+        self._choices = choices
+
+    def of(self, source: SourceTable) -> Side | None:
+        """Return the side of a table; None if the table has no mirror.
+
+        Raises MirrorError for a table that cannot be compared.
+        """
+        schema = source.schema
+        if schema.chosen.is_skipped:
+            raise MirrorError(verify_errors.SKIPPED, table=schema.name)
+        schema.refuse_unfit()
+        base = self._job.mirror.path
+        path = mirror_path(self._storage, *schema.place)
+        own = MirrorTable.open(self._storage, path, schema.name, base)
+        if own is None:
+            chosen = self._choices.of(schema.database, schema.table)
+            if not schema.key and chosen.mode != RowCounts.name:
+                raise MirrorError(verify_errors.NO_KEY, table=schema.name)
+            return None
+        mode = own.delta.snapshot.configuration.get(MODE_PROPERTY)
+        if self._server is None and schema.key and mode == Journal.name:
+            history = TableHistory.read(self._settings, schema.database, schema.table)
+            return JournalSide(own, schema, history)
+        mirror = MirrorSide(own, schema)
+        if self._server is None:
+            return mirror
+        if source.clear_keys.names:
+            columns = source.clear_keys.names
+            raise MirrorError(verify_errors.HIDDEN_KEY, table=schema.name, columns=columns)
+        return ReplicaSide(self._server, own, mirror, source, self._settings.snapshot)
+
+
+def counted_mirror(side: Side) -> MirrorSide | None:
+    """Return the mirror of a table without a key, whose rows are counted; None for any other."""
+    return side if isinstance(side, MirrorSide) and side.is_counted else None
+
+
+def full_comparison_reason(source: SourceTable, mirror: Side) -> str:
+    """Return why all rows have to be compared, whatever is known of some keys; "" if not."""
+    if counted_mirror(mirror) is not None:
+        return "the table has no key"
+    if isinstance(mirror, JournalSide):
+        return "the mirror is a journal"
+    return "the mirror hides the key" if source.clear_keys.names else ""

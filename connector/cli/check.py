@@ -32,8 +32,7 @@ from connector.foundation.errors import (
     TransientError,
     UnsupportedChange,
 )
-from connector.foundation.errors.message import Message
-from connector.foundation.errors.visible import visible
+from connector.foundation.errors.message import Message, visible
 from connector.foundation.record_formats import key_form
 from connector.foundation.settings.configuration import in_lower_case
 from connector.foundation.settings.sections import Settings, SourceSettings

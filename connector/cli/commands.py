@@ -17,8 +17,7 @@ from connector.cli import command_errors
 from connector.cli.exit_codes import EXIT_ARGUMENTS, log_exit_codes, pipeline_exit_codes
 from connector.cli.start import COMPLETION, PROGRAM, import_structlog, print_version
 from connector.foundation.argument_parser import EXIT_USAGE, ArgumentParser
-from connector.foundation.errors.message import Message
-from connector.foundation.spelling import nearest
+from connector.foundation.errors.message import Message, nearest
 
 # `states` is not a typing error for `stat`, although the two have a similarity of 0.8.
 _NEAR: Final = 0.81

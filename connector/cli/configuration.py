@@ -13,7 +13,7 @@ import structlog
 
 from connector.cli.exit_codes import warn
 from connector.foundation.ecs import as_ecs
-from connector.foundation.errors.visible import visible_fields, visible_json
+from connector.foundation.errors.message import visible_fields, visible_json
 from connector.foundation.settings.configuration import load_settings, world_readable_warning
 from connector.foundation.settings.sections import LogSettings, Settings
 

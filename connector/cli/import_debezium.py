@@ -12,20 +12,19 @@ from connector.cli.configuration import configure_logging
 from connector.cli.exit_codes import warn
 from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.replication.server.mysql_server import MysqlServer
-from connector.stream.migration import connect_files
+from connector.stream.migration import kafka_connect
 from connector.stream.migration.client_position import start_after
 from connector.stream.migration.conversion import convert
 from connector.stream.migration.draft import Draft
-from connector.stream.migration.offsets import file_offset, topic_offset
 from connector.stream.source.server_selection import check_server
 
 
 def run(arguments: Namespace) -> int:
     """Write the configuration, and warn of what has no counterpart in it."""
     output: Path | None = arguments.output
-    file = connect_files.read_connector(arguments.connector)
+    file = kafka_connect.read_connector(arguments.connector)
     if arguments.worker is not None:
-        file = connect_files.with_worker(file, connect_files.read_worker(arguments.worker))
+        file = kafka_connect.with_worker(file, kafka_connect.read_worker(arguments.worker))
     converted = partial(
         _converted, file, output, arguments.bootstrap_servers, secrets=arguments.secrets
     )
@@ -46,7 +45,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _converted(
-    file: connect_files.ConnectorFile,
+    file: kafka_connect.ConnectorFile,
     output: Path | None,
     bootstrap_servers: str,
     *,
@@ -58,7 +57,7 @@ def _converted(
     return draft, Settings.of(tomllib.loads(draft.text()), output or Path("the configuration"))
 
 
-def _with_password(source: SourceSettings, file: connect_files.ConnectorFile) -> SourceSettings:
+def _with_password(source: SourceSettings, file: kafka_connect.ConnectorFile) -> SourceSettings:
     """Log in as the connector does, unless the environment has a password."""
     given = source.password.get_secret_value() or source.password_file or source.password_command
     password = file.properties.get("database.password", "")
@@ -67,13 +66,13 @@ def _with_password(source: SourceSettings, file: connect_files.ConnectorFile) ->
     return source.model_copy(update={"password": SecretStr(password)})
 
 
-def _start(file: connect_files.ConnectorFile, settings: Settings, offsets: str) -> str:
+def _start(file: kafka_connect.ConnectorFile, settings: Settings, offsets: str) -> str:
     """Return the `source.start` of the connector's offset; the source has everything after it."""
     path = Path(offsets)
     read = (
-        file_offset(path, file)
+        kafka_connect.file_offset(path, file)
         if path.exists() or "/" in offsets
-        else topic_offset(settings.kafka, offsets, file)
+        else kafka_connect.topic_offset(settings.kafka, offsets, file)
     )
     # What the checks say must not be in the configuration that is printed.
     configure_logging(settings.log)

@@ -15,7 +15,7 @@ from connector.cli import command_errors
 from connector.cli.exit_codes import errors
 from connector.foundation.errors import ConfigError, DecodeError
 from connector.foundation.errors.code import ErrorCode
-from connector.foundation.errors.visible import visible_bytes
+from connector.foundation.errors.message import visible_bytes
 from connector.logs.inputs import LogInput, ReadingOptions, file_inputs, server_inputs
 from connector.logs.selection import SelectionOptions, types_of
 

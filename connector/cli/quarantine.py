@@ -15,7 +15,7 @@ from connector.cli.configuration import loaded
 from connector.cli.exit_codes import EXIT_DEFINITE, say
 from connector.foundation.control_records import QuarantineRecord
 from connector.foundation.errors import ConfigError, DefiniteError, TransientError
-from connector.foundation.errors.visible import visible, visible_json
+from connector.foundation.errors.message import visible, visible_json
 from connector.foundation.settings.sections import Settings
 from connector.stream.quarantine import topics
 from connector.stream.quarantine.fences import Fence

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from connector.cli.configuration import loaded
 from connector.cli.exit_codes import say
-from connector.foundation.errors.visible import visible, visible_lines
+from connector.foundation.errors.message import visible, visible_lines
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
 from connector.rules.logging_format import Decision

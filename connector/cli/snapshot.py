@@ -10,8 +10,7 @@ from connector.cli import command_errors
 from connector.cli.configuration import loaded
 from connector.cli.exit_codes import EXIT_DEFINITE, EXIT_INTERRUPTED, errors
 from connector.foundation.errors import ConfigError, TransientError
-from connector.foundation.errors.message import Message
-from connector.foundation.errors.visible import visible
+from connector.foundation.errors.message import Message, visible
 from connector.foundation.settings.sections import Settings
 from connector.stream.snapshot import copy_requests
 from connector.stream.snapshot.table_state import TableState

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 
 from connector.cli.log_input import opened_logs, shown_progress
-from connector.foundation.errors.visible import visible_json
+from connector.foundation.errors.message import visible_json
 from connector.logs.inputs import LogInput, ReadingOptions, file_errors
 from connector.logs.log_counts import LogCounts
 from connector.logs.recovery import Gap

@@ -10,7 +10,7 @@ from rich.live import Live
 from connector.cli.configuration import loaded
 from connector.cli.exit_codes import EXIT_DEFINITE, EXIT_GAVE_UP, say, warn
 from connector.foundation.errors import ConnectorError
-from connector.foundation.errors.visible import visible_json
+from connector.foundation.errors.message import visible_json
 from connector.foundation.settings.sections import Settings
 from connector.stream.status.model import Level, PipelineStatus, State, to_json
 from connector.stream.status.status_client import NoAnswer, fetch_status, status_from_records

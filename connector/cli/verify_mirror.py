@@ -13,7 +13,7 @@ from rich import progress
 
 from connector.cli.configuration import configure_logging, loaded
 from connector.cli.exit_codes import errors, say
-from connector.foundation.errors.visible import visible
+from connector.foundation.errors.message import visible
 from verification.continuous_run import ContinuousRun
 from verification.key_ranges import Sample
 from verification.metrics import VerificationMetrics, metrics_server

@@ -7,7 +7,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from connector.cli.configuration import loaded
 from connector.cli.exit_codes import EXIT_DEFINITE, errors, say
-from connector.foundation.errors.visible import visible, visible_json
+from connector.foundation.errors.message import visible, visible_json
 from verification.topics.outcome import EpochOutcome, Example, Outcome, Place
 from verification.topics.run import compare_topics
 

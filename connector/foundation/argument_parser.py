@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn, TextIO
 
-from connector.foundation.spelling import nearest
+from connector.foundation.errors.message import nearest
 
 EXIT_USAGE: Final = 2
 

@@ -47,7 +47,7 @@ COMPILED: Final = (
     "stream/envelope/**/*.py",
     "stream/quarantine/guard.py",
     "stream/quarantine/fence_setter.py",
-    "stream/run/transaction_metrics.py",
+    "stream/run/delivery_parts.py",
     "stream/run/delivery_stream.py",
     "logs/dump/events_format.py",
     "logs/dump/envelope_format.py",

@@ -15,7 +15,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from connector.foundation.errors.visible import visible
+from connector.foundation.errors.message import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

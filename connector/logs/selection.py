@@ -43,7 +43,7 @@ from connector.binlog.statement import StatementKind, classify
 from connector.binlog.table_filter import TableFilter
 from connector.binlog.transactions.transaction_bounds import rows_event_of
 from connector.foundation.errors import ConfigError
-from connector.foundation.spelling import nearest
+from connector.foundation.errors.message import nearest
 
 GTID_EVENTS = (
     transaction.GtidEvent,

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from connector.foundation.errors.visible import visible
+from connector.foundation.errors.message import visible
 
 if TYPE_CHECKING:
     from connector.logs.statistics import Count, Statistics

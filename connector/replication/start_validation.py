@@ -24,7 +24,7 @@ from connector.binlog.header import FIRST_POSITION, file_number
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.errors.code import ErrorCode
 from connector.foundation.record_formats import utc_text
-from connector.replication import dump_errors, failover_errors
+from connector.replication import dump_errors, server_errors
 from connector.replication.log_search import log_head
 from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer
@@ -114,16 +114,16 @@ def _is_position_known(server: MysqlServer, point: StartPoint, logs: dict[str, i
         # before the number means another log_bin.
         same_name = file.rpartition(".")[0] == newest.rpartition(".")[0]
         if same_name and file_number(file) > file_number(newest):
-            raise _reset(server, point, failover_errors.RESET_NEWEST_FILE, newest=newest)
+            raise _reset(server, point, server_errors.RESET_NEWEST_FILE, newest=newest)
         return False
     if point.position > logs[file]:
-        raise _reset(server, point, failover_errors.RESET_FILE_END, end=logs[file])
+        raise _reset(server, point, server_errors.RESET_FILE_END, end=logs[file])
     head = log_head(server, file)
     if head.created != point.file_created:
         raise _reset(
             server,
             point,
-            failover_errors.RESET_FILE_TIME,
+            server_errors.RESET_FILE_TIME,
             begun=utc_text(head.created),
             before=utc_text(point.file_created),
         )
@@ -145,7 +145,7 @@ def _validate_gtids(server: MysqlServer, gtids: GtidSet, *, same_files: bool) ->
     purged = GtidSet.parse(server.global_value("gtid_purged") or "")
     if missing := purged - gtids:
         raise SourceRefused(
-            failover_errors.PURGED, server=server.name, gtids=shortened_gtids(missing)
+            server_errors.PURGED, server=server.name, gtids=shortened_gtids(missing)
         )
     executed = GtidSet.parse(server.global_value("gtid_executed") or "")
     if ahead := gtids - executed:
@@ -162,7 +162,7 @@ def _require_gtids(server: MysqlServer, point: StartPoint, logs: dict[str, int])
     if transaction is not None:
         file, position = transaction
         raise SourceRefused(
-            failover_errors.NO_GTID_NEXT, server=server.name, file=file, position=position
+            server_errors.NO_GTID_NEXT, server=server.name, file=file, position=position
         )
 
 
@@ -208,7 +208,7 @@ def _validate_mariadb_gtids(
     unknown = not any(gtid.domain_id in domains for gtid in ahead)
     if kept and unknown and not replication_status.replicates(server):
         raise SourceRefused(
-            failover_errors.DOMAINS_GONE,
+            server_errors.DOMAINS_GONE,
             server=server.name,
             gtids=shortened_gtids(ahead),
             start=f"gtid:{kept}",
@@ -233,10 +233,10 @@ def _require_unpurged(server: MysqlServer, gtids: MariadbGtidSet, first_file: st
         return
     if not gtids:
         raise SourceRefused(
-            failover_errors.PURGED_ALL_MARIADB, server=server.name, purged=shortened_gtids(purged)
+            server_errors.PURGED_ALL_MARIADB, server=server.name, purged=shortened_gtids(purged)
         )
     raise SourceRefused(
-        failover_errors.PURGED_MARIADB,
+        server_errors.PURGED_MARIADB,
         server=server.name,
         purged=shortened_gtids(purged),
         read=shortened_gtids(gtids),
@@ -255,13 +255,13 @@ def _lacks_its_own(
         # A commit is logged and sent before it counts as executed. With semi-synchronous
         # replication the server waits for a replica in between.
         return SourceUnavailable(
-            failover_errors.COMMITTING,
+            server_errors.COMMITTING,
             answered=True,
             server=server.name,
             gtids=shortened_gtids(ahead),
         )
     return SourceRefused(
-        failover_errors.RESET,
+        server_errors.RESET,
         reset_server=server.identity.server_uuid,
         server=server.name,
         gtids=shortened_gtids(ahead),
@@ -270,7 +270,7 @@ def _lacks_its_own(
 
 def _lost(server: MysqlServer, missing: GtidSet | MariadbGtidSet) -> SourceRefused:
     return SourceRefused(
-        failover_errors.LOST,
+        server_errors.LOST,
         reset_server=server.identity.server_uuid,
         server=server.name,
         gtids=shortened_gtids(missing),
@@ -298,19 +298,19 @@ def _lacks(
     server_name, gtids = server.name, shortened_gtids(ahead)
     if replication_status.replicates(server):
         return SourceUnavailable(
-            failover_errors.LAGS,
+            server_errors.LAGS,
             awaits=awaits,
-            otherwise=SourceRefused(failover_errors.SOURCES_RESET, server=server_name, gtids=gtids),
+            otherwise=SourceRefused(server_errors.SOURCES_RESET, server=server_name, gtids=gtids),
             answered=True,
             server=server_name,
             gtids=gtids,
         )
-    return SourceRefused(failover_errors.LACKS, server=server_name, gtids=gtids)
+    return SourceRefused(server_errors.LACKS, server=server_name, gtids=gtids)
 
 
 def _diverged(server: MysqlServer, gtid: MariadbGtid, last: MariadbGtid) -> SourceRefused:
     return SourceRefused(
-        failover_errors.DIVERGED,
+        server_errors.DIVERGED,
         server=server.name,
         gtid=gtid,
         domain=gtid.domain_id,

@@ -20,9 +20,14 @@ from connector.foundation.errors import ConfigError
 from connector.rules import rules_errors, syntax_tree
 from connector.rules.functions import SAFE_FUNCTIONS, unsafe_functions
 from connector.rules.server import Product, ServerVersion, SessionState
-from connector.rules.sql_tokens import Dialect, tokens_of, word
 from connector.rules.statement_facts import INSERTS, Kind, StatementFacts
-from connector.rules.statement_text import ParsedStatement, keyword_statement
+from connector.rules.statement_text import (
+    Dialect,
+    ParsedStatement,
+    keyword_statement,
+    tokens_of,
+    word,
+)
 from connector.rules.unsafe_statements import UnsafeReason, unsafe_reasons
 
 # Words that change nothing in the rest of the statement, and that the parser does not know.

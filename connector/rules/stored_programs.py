@@ -16,8 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from connector.foundation.errors import ConfigError
 from connector.rules import rules_errors
 from connector.rules.sql_parser import parse
-from connector.rules.sql_tokens import text_of, tokens_of, word, words
-from connector.rules.statement_text import TableName
+from connector.rules.statement_text import TableName, text_of, tokens_of, word, words
 
 # They change nothing and call nothing.
 _QUIET: Final = frozenset(

@@ -15,9 +15,8 @@ from sqlglot.parsers.mysql import MySQLParser
 
 from connector.foundation.errors import ConfigError
 from connector.rules import rules_errors
-from connector.rules.sql_tokens import Dialect, tokens_of
 from connector.rules.statement_facts import TableColumn, UniqueKey
-from connector.rules.statement_text import TableName
+from connector.rules.statement_text import Dialect, TableName, tokens_of
 
 _COLUMNS_MAX: Final = 4096
 # SELECT 1 FROM DUAL reads nothing.

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from local_stack.demo import demo_errors
+from local_stack import stack_errors
 from local_stack.demo.display import Display
 from local_stack.demo.shop import DATABASE
 from local_stack.demo.stack import DemoStack
@@ -149,7 +149,7 @@ class FinalCheck:
         while (cut := cut_at(storage, gtid=gtid_set)) is None:
             self._stage.check()
             if time.monotonic() > deadline:
-                raise LocalStackError(demo_errors.STUCK, process="Spark job", seconds=_CUT_SECONDS)
+                raise LocalStackError(stack_errors.STUCK, process="Spark job", seconds=_CUT_SECONDS)
             time.sleep(_LOOK_SECONDS)
         return cut
 

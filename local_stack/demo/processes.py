@@ -14,7 +14,6 @@ from typing import Any
 
 from connector.foundation.ecs import facts_of
 from local_stack import stack_errors
-from local_stack.demo import demo_errors
 from local_stack.demo.configuration import DemoDirectory
 from local_stack.demo.topics import Offsets
 from local_stack.process import GuardedProcess, log_tail
@@ -155,7 +154,7 @@ class JobStatus:
             case "failed":
                 # The later lines are a stack trace, which is in the log.
                 said = "\n".join(line["error"].splitlines()[:ERROR_LINES_MAX])
-                raise LocalStackError(demo_errors.JOB_FAILED, said=said)
+                raise LocalStackError(stack_errors.JOB_FAILED, said=said)
 
     def reaches(self, ends: Offsets) -> bool:
         """Return whether everything before `ends` is in the tables."""

@@ -17,7 +17,7 @@ from kafka.errors import KafkaError
 
 from connector.foundation import compiled
 from connector.foundation.errors import ConnectorError
-from local_stack.demo import demo_errors
+from local_stack import stack_errors
 from local_stack.demo.configuration import DemoDirectory, DemoOptions
 from local_stack.demo.display import Display
 from local_stack.demo.final_check import FinalCheck
@@ -85,14 +85,14 @@ def _make_directory(wanted: Path | None) -> Path:
         return Path(tempfile.mkdtemp(prefix="binlog-connector-demo-"))
     wanted.mkdir(parents=True, exist_ok=True)
     if any(wanted.iterdir()):
-        raise LocalStackError(demo_errors.DIRECTORY, directory=wanted)
+        raise LocalStackError(stack_errors.DIRECTORY, directory=wanted)
     return wanted.absolute()
 
 
 def require_same(resumed: str | None, committed: str) -> None:
     """Raise LocalStackError unless the connector `resumed` where it had `committed`."""
     if resumed != committed:
-        raise LocalStackError(demo_errors.RESUMED_ELSEWHERE, resumed=resumed, committed=committed)
+        raise LocalStackError(stack_errors.RESUMED_ELSEWHERE, resumed=resumed, committed=committed)
 
 
 def lag_words(lags: Sequence[float]) -> str:
@@ -120,7 +120,7 @@ class StallTimeout:
         if state != self._state:
             self._state, self._deadline = state, now + STUCK_SECONDS
         elif now > self._deadline:
-            raise LocalStackError(demo_errors.STUCK, process=self._process, seconds=STUCK_SECONDS)
+            raise LocalStackError(stack_errors.STUCK, process=self._process, seconds=STUCK_SECONDS)
 
 
 class _DemoRun:
@@ -181,7 +181,7 @@ class _DemoRun:
             self._stage.stream_job.check()
             self._stage.connector.check()
             if time.monotonic() > deadline:
-                raise LocalStackError(demo_errors.NO_START, process=name, seconds=START_SECONDS)
+                raise LocalStackError(stack_errors.NO_START, process=name, seconds=START_SECONDS)
             time.sleep(WAIT_SECONDS)
 
     def _trade(self) -> None:

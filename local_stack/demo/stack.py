@@ -13,12 +13,14 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Self
 
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from local_stack import stack_errors
-from local_stack.demo import demo_errors, shop
+from local_stack.demo import shop
 from local_stack.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory, DemoOptions
 from local_stack.demo.display import StatusBoard, TableLine
-from local_stack.demo.mirror import MirrorRows
 from local_stack.demo.processes import Connector, StreamJob, VerifyCommand
 from local_stack.demo.topics import TopicReader
 from local_stack.demo.workload import Workload
@@ -46,7 +48,7 @@ class SourceLog:
         self.product: Product = "mariadb" if "MariaDB" in version else "mysql"
         self.version = version.partition("-")[0]
         if self.product == "mysql" and self._ask("SELECT @@gtid_mode, ''")[0] != "ON":
-            raise LocalStackError(demo_errors.GTID_MODE, address=endpoint.bootstrap)
+            raise LocalStackError(stack_errors.GTID_MODE, address=endpoint.bootstrap)
 
     @property
     def name(self) -> str:
@@ -289,3 +291,38 @@ def access_commands(stage: DemoStack) -> list[tuple[str, str]]:
         ("source and mirror, compared again", shlex.join(verify)),
         ("configurations and logs", f"ls {shlex.quote(str(stage.directory.path))}"),
     ]
+
+
+def read_mirror(path: Path | str, where: str = "true") -> pa.Table:
+    """Return the rows of the table at `path` for which the SQL condition `where` holds.
+
+    Raises TableNotFoundError without a table.
+    """
+    return query_mirror(DeltaTable(path), f"SELECT * FROM mirror WHERE {where}")  # noqa: S608 # the caller's
+
+
+def query_mirror(table: DeltaTable, sql: str) -> pa.Table:
+    """Return the result of a statement about the table `mirror`."""
+    return pa.table(QueryBuilder().register("mirror", table).execute(sql))
+
+
+class MirrorRows:
+    """Counts the rows of growing mirrors."""
+
+    def __init__(self, directory: DemoDirectory) -> None:
+        """Count the mirrors of `directory`."""
+        self._directory = directory
+        self._tables: dict[str, DeltaTable] = {}
+
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table's mirror, 0 if it does not exist yet."""
+        known = self._tables.get(table)
+        if known is None:
+            path = str(self._directory.mirror_of(table))
+            if not DeltaTable.is_deltatable(path):
+                return 0
+            known = self._tables[table] = DeltaTable(path)
+        else:
+            known.update_incremental()
+        count: int = query_mirror(known, "SELECT count(*) FROM mirror")[0][0].as_py()
+        return count

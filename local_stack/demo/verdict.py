@@ -21,11 +21,10 @@ import pymysql
 from deltalake.exceptions import TableNotFoundError
 from pymysql.converters import encoders
 
-from local_stack.demo import demo_errors
+from local_stack import stack_errors
 from local_stack.demo.canonical_values import Family, family_of
-from local_stack.demo.mirror import read_mirror
 from local_stack.demo.shop import DATABASE, MIRRORED_TABLES, TABLES
-from local_stack.demo.stack import DemoStack
+from local_stack.demo.stack import DemoStack, read_mirror
 from local_stack.demo.topics import TopicCheck
 from local_stack.server import Endpoint
 from local_stack.stack_errors import LocalStackError
@@ -101,7 +100,7 @@ def compare_table(
     with closing(_open(source)) as connection, connection.cursor() as cursor:
         columns = _columns(cursor, database, table)
         if not any(column.key for column in columns):
-            raise LocalStackError(demo_errors.NO_KEY, table=name)
+            raise LocalStackError(stack_errors.NO_KEY, table=name)
         source_rows = _source_rows(cursor, database, table, columns)
     key = [column.name for column in sorted(columns, key=_place_in_key) if column.key]
     return _compare(

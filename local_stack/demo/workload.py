@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pymysql
 
-from local_stack.demo import demo_errors
+from local_stack import stack_errors
 from local_stack.demo.shop import ADD_COLUMN, DATABASE
 from local_stack.demo.transactions import Shop
 from local_stack.server import Endpoint, connect
@@ -102,7 +102,7 @@ class Workload:
     def check(self) -> None:
         """Raise LocalStackError if the source refused a statement."""
         if self._error is not None:
-            raise LocalStackError(demo_errors.WORKLOAD, said=self._error) from self._error
+            raise LocalStackError(stack_errors.WORKLOAD, said=self._error) from self._error
 
     @property
     def records(self) -> dict[str, int]:

@@ -1,6 +1,7 @@
-"""The Spark job: Spark and Kafka, schemas, topics and folders of a mirror."""
+"""The Spark job: Spark and Kafka, schemas, topics and folders of a mirror, settings of tables."""
 
 from connector.foundation.errors import code
+from connector.foundation.errors.code import configuration_error, notice, table_failure
 
 SPARK_FAILED = code.failure(
     "M101",
@@ -252,4 +253,115 @@ END_NOT_KEPT = code.notice(
     cause="The job keeps the reason of its end in the mirror, in the file `_cdc/run/newest.json`, "
     "for `binlog-connector-mirror status`. That could not be written; the log has the reason.",
     example={"why": "/data/mirror/_cdc/run/newest.json: No space left on device"},
+)
+
+
+NO_SALT = configuration_error(
+    "M701",
+    "hash_columns needs a salt",
+    "set mirror.hash_salt, best in the environment as STREAM_JOB_MIRROR__HASH_SALT",
+    cause="Without a salt, anybody can hash all telephone numbers and find out which one it was.",
+)
+TWO_LAYOUTS = configuration_error(
+    "M702",
+    "a table has either partition_by or cluster_by, not both",
+    cause="Delta sorts rows within the whole table, or divides them into partitions.",
+)
+MIRROR_NAME = configuration_error(
+    "M703",
+    "{value!r} is not the name of a mirror",
+    "write DATABASE.TABLE; {{database}} and {{table}} stand for the names at the source",
+    cause="A mirror has a database and a name. Both become folders.",
+    example={"value": "{schema}.orders"},
+)
+
+COLUMN_MISSING = table_failure(
+    "M704",
+    "{table}: {setting} names the column {column}, which the table does not have{reason}",
+    cause="A misspelt name would leave values in the mirror that nobody wants there.",
+)
+NO_COLUMN = COLUMN_MISSING.because(
+    "; correct the name, or take it out of the settings; the columns are {columns}",
+)
+SIMILAR_COLUMN = COLUMN_MISSING.because(
+    " (did you mean {meant}?); correct the name, or take it out of the settings", was="M705"
+)
+
+KEY_COLUMN = table_failure(
+    "M706",
+    "{table}: {setting} names the column {column}, which is part of the primary key",
+    "take it out of the setting; hash_columns can hide a key, because equal keys stay equal",
+    cause="The job finds the row of a change by the primary key.",
+    example={"setting": "mask_columns", "column": "id"},
+)
+HIDDEN_COLUMN_GONE = table_failure(
+    "M707",
+    "{table}: the hidden column {lost} is gone, and {new} is new: it may be the same column under "
+    "another name",
+    "add {new} to exclude_columns, hash_columns or mask_columns, and resume the table; if its "
+    "values may be shown, take {lost} out of the settings, and let the mirror be made again: "
+    "`binlog-connector-mirror resume CONFIG {table} --rebuild`",
+    cause="After a RENAME COLUMN, the settings name a column that is not there any more.",
+    example={"lost": "phone", "new": ["mobile"]},
+)
+
+OTHER_CHOICES = table_failure(
+    "M714",
+    "{table}: the mirror at {path} {reason}",
+    "put the earlier {settings} back, or let the mirror be made again (`binlog-connector-mirror "
+    "resume CONFIG TABLE --rebuild`; if Kafka has deleted records of the table, after "
+    "`binlog-connector snapshot`)",
+    cause="The files of a mirror keep what was written with earlier settings.",
+)
+OTHER_COLUMNS = OTHER_CHOICES.because(
+    "was made with other settings for the columns {columns}", settings="settings", was="M708"
+)
+OTHER_PARTITIONS = OTHER_CHOICES.because(
+    "has the partition columns ({before}), not ({now})", settings="partition_by", was="M709"
+)
+
+WRONG_LAYOUT = table_failure(
+    "M710",
+    "{table}: {setting} names the column {column}, whose type {type} does not fit",
+    "partition_by takes integers, dates, DECIMAL, BIT(1) and texts that are never empty; "
+    "cluster_by takes numbers, dates, times and texts",
+    cause="Delta cannot store, or not compare, values of this type there.",
+    example={"setting": "partition_by", "column": "created", "type": "timestamp"},
+)
+NAME_TWICE = table_failure(
+    "M711",
+    "{table} and {others} would have the same mirror {name}",
+    "give one of them another name in [[tables]], or set skip = true for it",
+    cause="Each mirror belongs to one table. `name` gives the same name to several ones.",
+    example={"others": ["crm.orders"], "name": "sales.orders"},
+)
+NOT_REGISTERED = notice(
+    "M712",
+    "{name} is not in the catalog: {said}",
+    "the mirror itself goes on, and the job tries again after its next batch; look at [catalog] "
+    "and [spark] in the configuration",
+    cause="The catalog of the Spark session refused the table, or the session lacks Delta's jars.",
+    example={"said": "[DATA_SOURCE_NOT_FOUND] Failed to find delta"},
+)
+REGISTERED_ELSEWHERE = notice(
+    "M713",
+    "{name} in the catalog is another table, at {other}, not the mirror at {location}",
+    "drop the table in the catalog, or give the mirror another name in [[tables]]",
+    cause="The job does not change tables of the catalog that it did not make.",
+    example={"other": "file:/old/erp/orders", "location": "/data/erp/orders"},
+)
+CUTS_TOO_LONG = configuration_error(
+    "M806",
+    "cuts would be listed for {hours} hours, and the versions of tables can be read for {kept} "
+    "hours (mirror.retention_hours)",
+    "set mirror.retention_hours to at least {hours}, or cuts.retention_hours to at most {kept}",
+    cause="A cut that is listed can be read, so it goes before the versions that it names.",
+    example={"hours": 48, "kept": 6},
+)
+DATABASE_NAME = configuration_error(
+    "M903",
+    "{value!r} is not the name of a database in which {{database}} stands for that of the mirror",
+    'write it like "copy_{{database}}"',
+    cause="Braces stand around one known word alone.",
+    example={"value": "{table}_copy"},
 )

@@ -39,8 +39,7 @@ from prometheus_client.registry import Collector
 
 from connector.foundation import http_server
 from connector.foundation.errors import ConfigError, DefiniteError, TransientError, fields
-from connector.foundation.errors.message import Message
-from connector.foundation.errors.visible import visible_fields
+from connector.foundation.errors.message import Message, visible_fields
 from connector.foundation.http_server import Endpoints
 from stream_jobs.cuts import cut_errors
 from stream_jobs.errors import MirrorError

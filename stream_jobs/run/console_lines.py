@@ -21,8 +21,7 @@ from rich.segment import ControlType
 from rich.table import Table
 from rich.text import Text
 
-from connector.foundation.errors.message import Message
-from connector.foundation.errors.visible import visible, visible_fields
+from connector.foundation.errors.message import Message, visible, visible_fields
 from stream_jobs.log_lines import line_time
 from stream_jobs.run.status_lines import StatusLines
 

@@ -35,10 +35,9 @@ from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.run.assembly import batch_applier, spark_runner, start_workers
 from stream_jobs.run.batch import BatchApplier
-from stream_jobs.run.catalog import Catalog
 from stream_jobs.run.job_state import RunRecord
 from stream_jobs.run.metrics import IdleTables, JobMetrics, TopicMonitor, topic_monitor
-from stream_jobs.run.spark_session import start_session
+from stream_jobs.run.spark_session import Catalog, start_session
 from stream_jobs.run.status_lines import Notices, ProgressListener, StatusLines
 from stream_jobs.run.streaming_query import checkpoint_of, query_listener, ranges_of, start_query
 from stream_jobs.settings import Settings

@@ -1,4 +1,4 @@
-"""The Spark session of the job: its configuration, its home, its log and its signals.
+"""The Spark session of the job: its configuration, its home, its log, its signals, its catalog.
 
 The job uses Spark for its streams and its tasks. It needs no jars beyond Spark's own: it reads
 Kafka and writes Delta tables in Python.
@@ -19,9 +19,16 @@ at once, in the middle of a batch, and the job could not stop cleanly. PySpark p
 from SIGINT alone. Signals that are ignored when a program starts stay ignored, also in a JVM. The
 JVM ends with the job in any case: it reads the end of its standard input.
 
+*Catalog.* A mirror is registered as a table: `SELECT … FROM shop.orders`. A table of the catalog is
+a name and the place of the mirror. All else is in the mirror's own log, so nothing has to be told
+the catalog when columns change. It is registered after its first commit of this process; if that
+fails, again after the next one.
+
 https://spark.apache.org/docs/latest/configuration.html
 https://logging.apache.org/log4j/2.x/manual/json-template-layout.html
 """
+
+from __future__ import annotations
 
 import hashlib
 import json
@@ -29,16 +36,21 @@ import os
 import secrets
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import pyspark
+from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from connector.foundation.ecs import as_ecs
+from connector.foundation.errors.message import Message
+from stream_jobs.errors import job_errors
 from stream_jobs.paths import own_folder
 from stream_jobs.run.class_archive import archive_options, is_private
 from stream_jobs.settings import Settings
@@ -268,3 +280,56 @@ def _is_local(checkpoint: str) -> bool:
 
 def _text(value: str | float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Catalog:
+    """The catalog of one session."""
+
+    def __init__(self, session: SparkSession, base: str) -> None:
+        """Register mirrors below `base` with `session`, whose settings say which catalog that is.
+
+        `base` is a path, or a URI.
+        """
+        self._session = session
+        self._base = base.rstrip("/") if urlsplit(base).scheme else str(Path(base).absolute())
+        self._registered: set[tuple[str, str]] = set()
+
+    def register(self, mirrors: Mapping[tuple[str, str], str]) -> dict[str, Message]:
+        """Register mirrors: by database and name, the path below the base.
+
+        Return by `database.name` why one could not be registered. The mirrors themselves go on.
+        """
+        problems = {}
+        for place, path in mirrors.items():
+            if place in self._registered:
+                continue
+            name, location = ".".join(place), f"{self._base}/{path}"
+            try:
+                created = self._create(place, location)
+            except (PySparkException, Py4JError) as error:
+                reason = str(error).partition("\n")[0]
+                problems[name] = Message(job_errors.NOT_REGISTERED, {"name": name, "said": reason})
+                continue
+            if _is_same(created, location):
+                self._registered.add(place)
+            else:
+                facts = {"name": name, "other": created, "location": location}
+                problems[name] = Message(job_errors.REGISTERED_ELSEWHERE, facts)
+        return problems
+
+    def _create(self, place: tuple[str, str], location: str) -> str:
+        """Create the table if there is none; return its location."""
+        database, table = (f"`{name.replace('`', '``')}`" for name in place)
+        sql = self._session.sql
+        sql(f"CREATE DATABASE IF NOT EXISTS {database}")
+        text = location.replace("\\", "\\\\").replace("'", "\\'")
+        sql(f"CREATE TABLE IF NOT EXISTS {database}.{table} USING delta LOCATION '{text}'")
+        rows = sql(f"DESCRIBE TABLE EXTENDED {database}.{table}").collect()
+        # The last one: a column may have this name.
+        return str([row["data_type"] for row in rows if row["col_name"] == "Location"][-1])
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Return whether two locations are the same: Spark adds `file:`, and S3 has two names."""
+    first, second = urlsplit(one), urlsplit(other)
+    return (first.netloc, first.path.rstrip("/")) == (second.netloc, second.path.rstrip("/"))

@@ -75,8 +75,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from connector.foundation.errors import fields
 from connector.foundation.errors.code import ErrorCode
-from connector.foundation.errors.message import Message
-from connector.foundation.errors.visible import visible
+from connector.foundation.errors.message import Message, visible
 from stream_jobs.errors import job_errors
 from stream_jobs.log_lines import EcsLine
 from stream_jobs.run.streaming_query import QueryListener

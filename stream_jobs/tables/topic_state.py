@@ -11,7 +11,7 @@ from typing import Final
 from stream_jobs.apply.modes import MODES
 from stream_jobs.apply.modes.mode import Mode
 from stream_jobs.delta.storage import Storage
-from stream_jobs.errors import MirrorError, choice_errors, job_errors
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import table_path
 from stream_jobs.settings import TableSettings
 from stream_jobs.source.client import KafkaClient
@@ -120,7 +120,7 @@ class TopicStates:
         """Return the mirror of a table; raises MirrorError if other tables claim its place."""
         others = self._registry.others_at(newest)
         twice = MirrorError(
-            choice_errors.NAME_TWICE, table=newest.name, others=others, name=".".join(newest.place)
+            job_errors.NAME_TWICE, table=newest.name, others=others, name=".".join(newest.place)
         )
         try:
             mirror = MirrorTable.open(

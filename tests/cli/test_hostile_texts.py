@@ -27,25 +27,23 @@ from connector.cli.snapshot import _tell_end
 from connector.cli.verify_mirror import _printed
 from connector.cli.verify_topics import _print
 from connector.foundation.errors import SourceRefused
-from connector.foundation.errors.message import Message
-from connector.foundation.errors.visible import visible_json
+from connector.foundation.errors.message import Message, visible_json
 from connector.foundation.settings.sections import LogSettings
 from connector.replication import answer_errors
 from connector.stream.quarantine.fences import Fence
 from connector.stream.snapshot.table_state import TableState
-from connector.stream.source import row_log_errors
+from connector.stream.source import table_errors
 from connector.stream.source.findings import Finding, RowLoggingGap, Severity
 from stream_jobs.__main__ import main as mirror
 from stream_jobs.cuts.cut import Cut, CutStore
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.replica.loop import ReplicaLines
 from stream_jobs.run import arguments as arguments_of_mirror
+from stream_jobs.run.commands import _job_lines, show_cuts
+from stream_jobs.run.commands import _print as print_status
 from stream_jobs.run.console_lines import TerminalLines
-from stream_jobs.run.cuts_command import show_cuts
 from stream_jobs.run.job_state import JobStatus, RunFailure
 from stream_jobs.run.overview import SET_ASIDE, TableStatus
-from stream_jobs.run.status_command import _job_lines
-from stream_jobs.run.status_command import _print as print_status
 from stream_jobs.run.status_lines import StatusLines
 from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles
@@ -69,10 +67,8 @@ def _run(_: Path) -> None:
 
 
 def _check(_: Path) -> None:
-    not_seen = Message(row_log_errors.NOT_SEEN, {"rights": "SUPER"})
-    gap = RowLoggingGap(
-        "row images: PKE", Message(row_log_errors.NO_KEY, {}), ((HOSTILE, HOSTILE),)
-    )
+    not_seen = Message(table_errors.NOT_SEEN, {"rights": "SUPER"})
+    gap = RowLoggingGap("row images: PKE", Message(table_errors.NO_KEY, {}), ((HOSTILE, HOSTILE),))
     show_row_gaps(Console(), [gap], not_seen)
     found = Finding(HOSTILE, HOSTILE, HOSTILE, ok=False, problem=not_seen, severity=Severity.ERROR)
     Console(width=200).print(table_of_findings([found]))

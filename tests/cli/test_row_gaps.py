@@ -8,10 +8,10 @@ from rich.console import Console
 
 from connector.cli.check import show_row_gaps
 from connector.foundation.errors.message import Message
-from connector.stream.source import row_log_errors
+from connector.stream.source import table_errors
 from connector.stream.source.findings import RowLoggingGap
 
-NOT_SEEN = Message(row_log_errors.NOT_SEEN, {"rights": "SUPER"})
+NOT_SEEN = Message(table_errors.NOT_SEEN, {"rights": "SUPER"})
 LAST = (
     "[S679] not seen: sessions of accounts with SUPER can change binlog_format for themselves, or "
     "set sql_log_bin = 0, after which the log has nothing of their changes\n"
@@ -26,7 +26,7 @@ def shown(*gaps: RowLoggingGap) -> str:
 
 def test_five_tables_are_shown_with_the_number_of_the_others() -> None:
     places = tuple((f"shop.t{number}", "ALTER TABLE …") for number in range(1, 1201))
-    gap = RowLoggingGap("row images: PKE", Message(row_log_errors.NO_KEY, {}), places)
+    gap = RowLoggingGap("row images: PKE", Message(table_errors.NO_KEY, {}), places)
     assert shown(gap) == (
         "Changes of followed tables that would not arrive as whole rows:\n"
         "row images: PKE: [S675] these tables have no primary key, and no unique key without "
@@ -42,7 +42,7 @@ def test_five_tables_are_shown_with_the_number_of_the_others() -> None:
 
 def test_a_schema_without_gaps_says_so() -> None:
     facts = {"objects": ["events"], "rights": ["EVENT"], "account": "'cdc'@'%'"}
-    hidden = RowLoggingGap("", Message(row_log_errors.HIDDEN, facts))
+    hidden = RowLoggingGap("", Message(table_errors.HIDDEN, facts))
     nothing = (
         "Nothing was found that keeps changes of followed tables from arriving as whole rows.\n"
     )

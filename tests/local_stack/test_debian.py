@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local_stack import download_errors
+from local_stack import stack_errors
 from local_stack.cache import unpack_deb, unpack_tarball_of_jar
 from local_stack.package_repositories import find_packages, mirror, unpack_packages
 from local_stack.stack_errors import LocalStackError
@@ -156,7 +156,7 @@ def test_a_package_that_is_damaged_is_named(tmp_path: Path) -> None:
         unpack_deb(path, tmp_path)
     # In between is what Python says, whose words change from version to version.
     text = caught.value.text
-    assert caught.value.code is download_errors.NOT_UNPACKED
+    assert caught.value.code is stack_errors.NOT_UNPACKED
     assert text.startswith(f"{path}: cannot unpack data.tar.xz: ")
     assert text.endswith("; delete the file to fetch it again")
 
@@ -167,7 +167,7 @@ def test_a_jar_without_a_server_is_named(tmp_path: Path) -> None:
         archive.writestr("README", "no server")
     with pytest.raises(LocalStackError) as caught:
         unpack_tarball_of_jar(path, "server.tar.gz", tmp_path)
-    assert caught.value.code is download_errors.NO_MEMBER
+    assert caught.value.code is stack_errors.NO_MEMBER
     assert caught.value.text == (f"{path}: has no server.tar.gz; delete the file to fetch it again")
 
 

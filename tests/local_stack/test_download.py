@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.foundation.errors.message import Message
-from local_stack import download_errors
+from local_stack import stack_errors
 from local_stack.download import Artifact, NotPublished, _fetch_one, _opener, fetch, read_text
 from local_stack.stack_errors import LocalStackError
 
@@ -155,8 +155,8 @@ def test_a_transfer_that_is_cut_again_and_again_says_how_far_it_came(
 @pytest.mark.parametrize(
     ("resumes", "code", "said"),
     [
-        (True, download_errors.PARTS_DIFFER, "the parts do not fit together"),
-        (False, download_errors.NOT_RESUMED, "the server cannot resume"),
+        (True, stack_errors.PARTS_DIFFER, "the parts do not fit together"),
+        (False, stack_errors.NOT_RESUMED, "the server cannot resume"),
     ],
 )
 def test_a_part_of_another_file_is_told_if_there_is_no_other_attempt(

@@ -6,7 +6,7 @@ import pytest
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings.sections import TlsSettings
-from connector.replication import login_errors
+from connector.replication import server_errors
 from connector.replication.server.addresses import source_settings
 
 
@@ -109,6 +109,6 @@ def test_an_option_that_does_not_fit_is_refused_by_name(query: str, reason: str)
 def test_each_option_that_does_not_fit_is_named() -> None:
     with pytest.raises(ConfigError) as raised:
         source_settings("mysql://u:secret@h/?server-id=0&connect-timeout=0")
-    assert raised.value.code is login_errors.WRONG_OPTIONS
+    assert raised.value.code is server_errors.WRONG_OPTIONS
     lines = raised.value.text.splitlines()
     assert [line.split()[4] for line in lines[1:]] == ["server-id:", "connect-timeout:"]

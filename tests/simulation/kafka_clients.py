@@ -13,7 +13,7 @@ from kafka.errors import (
 )
 
 from connector.kafka.producer import TransactionalProducer
-from connector.stream.sink.clients import KafkaClients
+from connector.stream.sink.connection import KafkaClients
 from tests.simulation.broker import is_visible
 from tests.simulation.faults import Call, Fault
 from tests.simulation.kafka_requests import Requests, SimulatedWriter

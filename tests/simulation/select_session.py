@@ -22,8 +22,8 @@ from tests.simulation.story import DATABASE, KEYLESS
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from connector.stream.envelope.copies.chunk import Chunk
-    from connector.stream.envelope.copies.select_rows import SelectRowWriter
+    from connector.stream.envelope.copied_chunk import Chunk
+    from connector.stream.envelope.selected_rows import SelectRowWriter
     from tests.simulation.live_server import LiveServer
     from tests.simulation.table_history import Rows, TableContent
     from tests.simulation.world import Process

@@ -19,7 +19,6 @@ from mypy_extensions import i64
 from connector.foundation import contract
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget, partition_of
 from verification.topics import topic_records
-from verification.topics.findings import MissingRecords
 from verification.topics.outcome import (
     COPIED,
     DIFFERENT,
@@ -27,6 +26,7 @@ from verification.topics.outcome import (
     REPLAYED,
     SURPLUS,
     UNCHECKED,
+    MissingRecords,
     Outcome,
 )
 from verification.topics.record_difference import RegistryValues, difference

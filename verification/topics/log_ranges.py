@@ -23,7 +23,7 @@ from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import binary_logs
 from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.progress.stream_position import StreamPosition
-from connector.stream.sink.clients import KafkaClients
+from connector.stream.sink.connection import KafkaClients
 from connector.stream.sink.recovery import open_records
 from connector.stream.source.server_selection import CheckedSource, check_server
 from verification import verify_errors

@@ -22,9 +22,13 @@ from connector.stream.changes.changes_errors import RolledBack
 from connector.stream.envelope.options import OutboxOptions, Topics
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import Progress, progress_topic
-from connector.stream.sink import attempts
-from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.stream.sink.connection import client_settings, connector_error
+from connector.stream.sink import connection
+from connector.stream.sink.connection import (
+    KAFKA_CLIENTS,
+    KafkaClients,
+    client_settings,
+    connector_error,
+)
 from connector.stream.sink.recovery import open_records, open_records_since
 from connector.stream.sink.schema_registry import open_registry
 from connector.stream.snapshot.copy_requests import names_ignore_case, open_session
@@ -32,9 +36,17 @@ from connector.stream.source.record_options import outbox_form, table_topics
 from verification import verify_errors
 from verification.topics.comparison import Comparison
 from verification.topics.expected_records import LogReader
-from verification.topics.findings import MissingRecords, QuarantinedRecords
 from verification.topics.log_ranges import RangeEnd, find_log_ranges, read_progress_history
-from verification.topics.outcome import OTHERS, PROGRESS, SCHEMA, EpochOutcome, Example, Outcome
+from verification.topics.outcome import (
+    OTHERS,
+    PROGRESS,
+    SCHEMA,
+    EpochOutcome,
+    Example,
+    MissingRecords,
+    Outcome,
+    QuarantinedRecords,
+)
 from verification.topics.record_difference import RegistryValues
 from verification.topics.schema_history import SchemaHistory
 from verification.topics.topic_records import TopicRecords, Writers
@@ -108,7 +120,7 @@ def topics_of(
         finally:
             admin.close()
     except (KafkaError, OSError) as error:
-        raise connector_error(settings, attempts.reading(prefix), error) from error
+        raise connector_error(settings, connection.reading(prefix), error) from error
 
 
 def _compacted(admin: Any, names: list[str]) -> dict[str, bool]:

@@ -13,8 +13,7 @@ from typing import Any, Final
 from kafka import TopicPartition
 
 from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.stream.sink.connection import client_settings
+from connector.stream.sink.connection import KAFKA_CLIENTS, KafkaClients, client_settings
 
 # Gives the sequence of a record; None if it has none.
 SequenceOf = Callable[[Any], bytes | None]

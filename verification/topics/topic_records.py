@@ -20,10 +20,14 @@ from kafka.errors import KafkaError
 from connector.foundation import contract
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.envelope.event_encoder import HALVES
-from connector.stream.sink import attempts
-from connector.stream.sink.attempts import open_transaction_timeout
-from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.stream.sink.connection import client_settings, connector_error
+from connector.stream.sink import connection
+from connector.stream.sink.connection import (
+    KAFKA_CLIENTS,
+    KafkaClients,
+    client_settings,
+    connector_error,
+    open_transaction_timeout,
+)
 from verification.topics.start_offsets import first_offsets
 
 
@@ -154,7 +158,7 @@ class TopicRecords:
         self._read: set[PartitionBuffer] = set()
         self._order: list[tuple[bytes, int, int]] = []
         topics = sorted(topics)
-        self._doing = attempts.reading(*topics)
+        self._doing = connection.reading(*topics)
         self._consumer: Any = None
         with self._speaking():
             arguments = client_settings(settings) | {

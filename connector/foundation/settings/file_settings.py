@@ -15,9 +15,8 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.code import ErrorCode
-from connector.foundation.errors.message import Message
+from connector.foundation.errors.message import Message, nearest
 from connector.foundation.settings import settings_errors
-from connector.foundation.spelling import nearest
 
 # Separates section and key in the name of a variable.
 NESTED = "__"

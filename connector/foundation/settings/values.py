@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 
 from connector.foundation.errors.code import ErrorCode
+from connector.foundation.errors.message import nearest
 from connector.foundation.record_formats import FLAT_FIELDS
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.file_settings import UnfitValueError
-from connector.foundation.spelling import nearest
 
 _PORT_MAX = 65535
 

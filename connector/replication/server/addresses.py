@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from connector.foundation.errors import ConfigError, SourceUnavailable
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.sections import SourceSettings
-from connector.replication import login_errors
+from connector.replication import server_errors
 from connector.replication.start_point import ServerIdentity
 
 
@@ -126,9 +126,9 @@ def source_settings(url: str, *, password: str | None = None) -> SourceSettings:
         host, port = parts.hostname, parts.port
     except ValueError as error:
         # The text is not shown: it may be part of a password that is not encoded.
-        raise ConfigError(login_errors.NOT_ENCODED) from error
+        raise ConfigError(server_errors.NOT_ENCODED) from error
     if parts.scheme not in _SCHEMES or not host or parts.path not in ("", "/") or parts.fragment:
-        raise ConfigError(login_errors.FORM)
+        raise ConfigError(server_errors.FORM)
     values: dict[str, Any] = {
         "host": host,
         "server_id": _SERVER_IDS.start + secrets.randbelow(len(_SERVER_IDS)),
@@ -144,9 +144,9 @@ def source_settings(url: str, *, password: str | None = None) -> SourceSettings:
     except ValidationError as error:
         wrong = [_wrong(problem) for problem in error.errors(include_input=False)]
         if len(wrong) == 1:
-            raise ConfigError(login_errors.WRONG_OPTION, **wrong[0]) from error
-        problems = [Message(login_errors.WRONG_OPTION, facts) for facts in wrong]
-        raise ConfigError(login_errors.WRONG_OPTIONS, problems=problems) from error
+            raise ConfigError(server_errors.WRONG_OPTION, **wrong[0]) from error
+        problems = [Message(server_errors.WRONG_OPTION, facts) for facts in wrong]
+        raise ConfigError(server_errors.WRONG_OPTIONS, problems=problems) from error
 
 
 def _options(parts: SplitResult) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _options(parts: SplitResult) -> dict[str, Any]:
             values[_OPTIONS[name]] = value
         else:
             known = [*_TLS, *_OPTIONS]
-            raise ConfigError(login_errors.UNKNOWN_OPTION, option=name, known=known)
+            raise ConfigError(server_errors.UNKNOWN_OPTION, option=name, known=known)
     if tls:
         values["tls"] = tls
     return values

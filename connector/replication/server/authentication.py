@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from pymysql import _auth
 
 from connector.foundation.errors import ConfigError, SourceRefused
-from connector.replication import login_errors
+from connector.replication import server_errors
 
 if TYPE_CHECKING:
     from connector.foundation.settings.sections import TlsSettings
@@ -82,7 +82,7 @@ class _ShaLogin:
             key = sent_key or self._exchange(_ASK_FOR_KEY[self._method]).get_all_data()[1:]
         if key is None:
             raise SourceRefused(
-                login_errors.KEY_NOT_CHOSEN, server=self._server, method=self._method
+                server_errors.KEY_NOT_CHOSEN, server=self._server, method=self._method
             )
         return self._exchange(_auth.sha2_rsa_encrypt(connection.password, connection.salt, key))
 
@@ -138,11 +138,11 @@ def public_key(path: Path | None) -> bytes | None:
         why = error.strerror or str(error)
     except ValueError:
         why = "no public key in PEM"
-    raise ConfigError(login_errors.PUBLIC_KEY, path=path, why=why)
+    raise ConfigError(server_errors.PUBLIC_KEY, path=path, why=why)
 
 
 def _refuse_clear_text(server: str, method: str, _: _Connection) -> NoReturn:
-    raise SourceRefused(login_errors.CLEAR_TEXT, server=server, method=method)
+    raise SourceRefused(server_errors.CLEAR_TEXT, server=server, method=method)
 
 
 def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
@@ -162,7 +162,7 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext | None:
             context.load_cert_chain(certificate, settings.key, password="")
         except OSError as error:
             raise ConfigError(
-                login_errors.TLS_CERTIFICATE, path=certificate, why=_why(error)
+                server_errors.TLS_CERTIFICATE, path=certificate, why=_why(error)
             ) from error
     return context
 
@@ -182,7 +182,7 @@ def _verifying_context(settings: TlsSettings) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=settings.ca)
     except OSError as error:
-        raise ConfigError(login_errors.TLS_CA, path=settings.ca, why=_why(error)) from error
+        raise ConfigError(server_errors.TLS_CA, path=settings.ca, why=_why(error)) from error
     # Certificates that MySQL makes for itself lack extensions that the strict rules need.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.check_hostname = settings.mode == "verify_identity"

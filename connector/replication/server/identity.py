@@ -21,7 +21,7 @@ from typing import Final, Protocol
 from uuid import UUID, uuid5
 
 from connector.foundation.errors import SourceUnavailable
-from connector.replication import login_errors
+from connector.replication import server_errors
 from connector.replication.start_point import ServerIdentity
 from connector.rules.server import Product, ServerVersion
 
@@ -32,7 +32,7 @@ _VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)(?:\.(\d+))?")
 
 def other_server_error(server_name: str) -> SourceUnavailable:
     """Return the error for two sessions with one address that are on two servers."""
-    return SourceUnavailable(login_errors.ANOTHER_ANSWERED, server=server_name, answered=True)
+    return SourceUnavailable(server_errors.ANOTHER_ANSWERED, server=server_name, answered=True)
 
 
 class _Session(Protocol):

@@ -25,7 +25,7 @@ from pymysql.constants import CR
 from pymysql.cursors import DictCursor
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
-from connector.replication import dump_errors, login_errors
+from connector.replication import dump_errors, server_errors
 from connector.replication.server.authentication import (
     context_of,
     login_methods,
@@ -162,7 +162,7 @@ class MysqlServer:
             self.identity = read_identity(self)
         except (LookupError, ValueError) as error:
             # What answers logs everybody in, and knows nothing of MySQL's variables.
-            raise SourceRefused(login_errors.NOT_MYSQL, server=self.name) from error
+            raise SourceRefused(server_errors.NOT_MYSQL, server=self.name) from error
 
     @classmethod
     def connect(cls, settings: SourceSettings) -> Self:
@@ -305,17 +305,17 @@ def _raise(
     if isinstance(original, OSError):
         raise _connect_error(server_name, original) from error
     if isinstance(error, pymysql.err.InternalError) and not isinstance(number, int):
-        raise SourceRefused(login_errors.NOT_MYSQL, server=server_name) from error
+        raise SourceRefused(server_errors.NOT_MYSQL, server=server_name) from error
     if not isinstance(number, int):
         # A login that PyMySQL itself refuses has only a text.
         raise SourceRefused(
-            login_errors.LOGIN_METHOD, server=server_name, why=str(error)
+            server_errors.LOGIN_METHOD, server=server_name, why=str(error)
         ) from error
     if number == 0:
         raise SourceUnavailable(dump_errors.CLOSED, server=server_name) from error
     text = str(error.args[1]) if len(error.args) > 1 else ""
     if number == CR.CR_SSL_CONNECTION_ERROR:
-        raise SourceRefused(login_errors.NO_TLS, server=server_name) from error
+        raise SourceRefused(server_errors.NO_TLS, server=server_name) from error
     raise server_error(server_name, number, text, logged_in=logged_in) from error
 
 
@@ -328,22 +328,22 @@ def _raise_ungreeted(
     server = name_of(settings)
     if isinstance(error.__context__, TimeoutError):
         seconds = settings.read_timeout_seconds
-        raise SourceUnavailable(login_errors.SILENT, server=server, seconds=seconds) from error
-    raise SourceUnavailable(login_errors.CLOSED_AT_ONCE, server=server) from error
+        raise SourceUnavailable(server_errors.SILENT, server=server, seconds=seconds) from error
+    raise SourceUnavailable(server_errors.CLOSED_AT_ONCE, server=server) from error
 
 
 def _connect_error(server_name: str, error: OSError) -> SourceRefused | SourceUnavailable:
     if isinstance(error, ssl.SSLCertVerificationError):
         verdict = error.verify_message.rstrip(".")
-        return SourceRefused(login_errors.CERTIFICATE_REFUSED, server=server_name, why=verdict)
+        return SourceRefused(server_errors.CERTIFICATE_REFUSED, server=server_name, why=verdict)
     if isinstance(error, socket.gaierror):
         if error.errno == socket.EAI_AGAIN:
-            return SourceUnavailable(login_errors.NAME_LATER, server=server_name)
-        return SourceRefused(login_errors.NAME_UNKNOWN, server=server_name)
+            return SourceUnavailable(server_errors.NAME_LATER, server=server_name)
+        return SourceRefused(server_errors.NAME_UNKNOWN, server=server_name)
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
-        return SourceRefused(login_errors.NO_TLS_SESSION, server=server_name, why=error.reason)
+        return SourceRefused(server_errors.NO_TLS_SESSION, server=server_name, why=error.reason)
     return SourceUnavailable(
-        login_errors.UNREACHABLE, server=server_name, why=error.strerror or str(error)
+        server_errors.UNREACHABLE, server=server_name, why=error.strerror or str(error)
     )
 
 

@@ -18,7 +18,7 @@ from kafka.errors import KafkaError
 
 from connector.foundation.errors import RequestRefused, fields
 from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.sink import attempts
+from connector.stream.sink import connection
 from connector.stream.sink.connection import connector_error, consumer_settings
 
 Handler = Callable[[int, Mapping[str, Any]], None]
@@ -131,7 +131,7 @@ class RecordListener:
             try:
                 self._listen_until_it_breaks()
             except (KafkaError, OSError) as error:
-                failed = connector_error(self._settings, attempts.reading(self._topic), error)
+                failed = connector_error(self._settings, connection.reading(self._topic), error)
                 self._log.warning(
                     f"{self._noun}s cannot be read; trying again",
                     **fields(failed),

@@ -42,7 +42,7 @@ from connector.stream.commands.listener import (
     handle,
 )
 from connector.stream.progress.stream_position import StreamPosition
-from connector.stream.sink import attempts
+from connector.stream.sink import connection
 from connector.stream.sink.connection import client_settings, connector_error
 from connector.stream.sink.topics import TopicCreator
 
@@ -179,7 +179,7 @@ def write_command(settings: KafkaSettings, pipeline: str, command: str, **argume
             offset: int = sent.get(settings.request_timeout_seconds).offset
             return offset
     except (KafkaError, OSError) as error:
-        raise connector_error(settings, attempts.writing(topic), error) from error
+        raise connector_error(settings, connection.writing(topic), error) from error
 
 
 class RequestListener(RecordListener):

@@ -26,7 +26,7 @@ from connector.foundation.operating_system import Background
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.progress.progress_record import progress_topic
-from connector.stream.sink import attempts, connection, kafka_errors
+from connector.stream.sink import connection, kafka_errors
 
 _PAUSE_SECONDS = 1.0
 # With the pause before it, a loss is known within 5 seconds.
@@ -143,7 +143,7 @@ class KafkaWatch(Background):
             lost = error
         else:
             lost = connection.connector_error(
-                self._settings, attempts.reading(self._place.topic), error
+                self._settings, connection.reading(self._place.topic), error
             )
             if isinstance(lost, SinkUnavailable) and not lost.answered:
                 servers = connection.servers_of(self._settings)

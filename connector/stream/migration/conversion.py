@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from connector.binlog.table_filter import TableFilter
-from connector.stream.migration.connect_files import REFERENCE, ConnectorFile
 from connector.stream.migration.draft import Draft
 from connector.stream.migration.envelope_keys import convert_records
+from connector.stream.migration.kafka_connect import REFERENCE, ConnectorFile
 from connector.stream.migration.patterns import convert_choices, split_list
 from connector.stream.migration.property_notes import NO_COUNTERPART, NOT_NEEDED
 

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors.message import Message
-from connector.foundation.errors.visible import visible
+from connector.foundation.errors.message import Message, visible
 from connector.stream.migration import migration_errors
-from connector.stream.migration.connect_files import REFERENCE, ConnectorFile
+from connector.stream.migration.kafka_connect import REFERENCE, ConnectorFile
 
 _T = TypeVar("_T")
 

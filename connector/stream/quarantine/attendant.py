@@ -25,7 +25,7 @@ from connector.stream.quarantine.guard import STOP, Guard
 from connector.stream.quarantine.replay import Replay
 from connector.stream.quarantine.store import QuarantineStore
 from connector.stream.quarantine.topics import QuarantineLog
-from connector.stream.sink.clients import KafkaClients
+from connector.stream.sink.connection import KafkaClients
 from connector.stream.sink.kafka_sink import KafkaSink
 
 # The command in a request.

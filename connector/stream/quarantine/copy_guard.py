@@ -7,8 +7,7 @@ writes all their states. A table that is fenced as a whole cannot be copied.
 
 from connector.foundation.contract import SEQ_ROW_DIGITS, Sequence
 from connector.foundation.errors import UnsupportedChange
-from connector.stream.envelope.copies.chunk import RefusedRow
-from connector.stream.envelope.copies.chunk_frame import CopyPosition
+from connector.stream.envelope.copied_chunk import CopyPosition, RefusedRow
 from connector.stream.envelope.event_encoder import US_PER_MS
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.quarantine import quarantine_errors

@@ -6,8 +6,7 @@ from connector.binlog.decoder import EventDecoder
 from connector.foundation import contract, control_records
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
 from connector.stream.changes.transaction import RowsChange, StatementChange
-from connector.stream.envelope.copies.chunk import RefusedRow
-from connector.stream.envelope.copies.chunk_frame import CopyPosition
+from connector.stream.envelope.copied_chunk import CopyPosition, RefusedRow
 from connector.stream.envelope.event_encoder import US_PER_MS
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder

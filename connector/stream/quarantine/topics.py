@@ -17,9 +17,13 @@ from connector.stream.commands.requests import write_command
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fences import ALL_TABLES, Fence
 from connector.stream.quarantine.records import RecordParts
-from connector.stream.sink import attempts
-from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.stream.sink.connection import connector_error, consumer_settings
+from connector.stream.sink import connection
+from connector.stream.sink.connection import (
+    KAFKA_CLIENTS,
+    KafkaClients,
+    connector_error,
+    consumer_settings,
+)
 from connector.stream.sink.recovery import read_latest
 from connector.stream.sink.topics import TopicCreator
 
@@ -112,7 +116,7 @@ class QuarantineLog:
             self._consumer = None
 
     def _failure(self, error: KafkaError | OSError) -> ConnectorError:
-        return connector_error(self._settings, attempts.reading(self._partition.topic), error)
+        return connector_error(self._settings, connection.reading(self._partition.topic), error)
 
 
 def read_fences(settings: KafkaSettings, pipeline: str) -> list[Fence]:

@@ -12,15 +12,20 @@ from typing import Protocol
 import structlog
 
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.event import Event
+from connector.binlog.header import event_name
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import line
 from connector.foundation.kafka_records import RecordTarget
 from connector.foundation.operating_system import Clock, TemporaryFolder
 from connector.foundation.record_batch import BatchingTarget
 from connector.foundation.settings.sections import Settings
+from connector.stream.changes import changes_errors
 from connector.stream.changes.cascades import CascadedRows, Cascades, hidden_children
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
+from connector.stream.changes.receiver import StreamListener
 from connector.stream.changes.signal_table import SignalTable
+from connector.stream.changes.transaction import SourceTransaction, StatementChange
 from connector.stream.commands.requests import RequestAttendant
 from connector.stream.commands.signals import (
     FileSignals,
@@ -41,7 +46,6 @@ from connector.stream.quarantine.fences import Fences
 from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
 from connector.stream.run.heartbeat import Heartbeat, HeartbeatStatement
-from connector.stream.run.logging_listener import LoggingListener
 from connector.stream.run.peers import Peers, RunContext
 from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.sink.recovery import RecoveredState
@@ -53,6 +57,86 @@ from connector.stream.snapshot.copy_recovery import open_copies
 from connector.stream.source.foreign_keys import hidden_cascades
 from connector.stream.source.record_options import record_options, require_same_profile
 from connector.stream.source.server_selection import CheckedSource
+
+
+class LoggingListener(StreamListener):
+    """Writes a log line for each fact, and requests copies."""
+
+    def __init__(self, queue: CopyQueue) -> None:
+        self._log = structlog.get_logger()
+        self._queue = queue
+
+    def table_left_out(self, database: str, table: str) -> None:
+        self._log.info(
+            "not published: a table of an online schema change, by its name; name it without a "
+            "wildcard in source.tables to publish it",
+            table=f"{database}.{table}",
+        )
+
+    def sequence_left_out(self, database: str, table: str) -> None:
+        self._log.info("not published: a sequence, which is no table", table=f"{database}.{table}")
+
+    def event_skipped(self, event: Event) -> None:
+        self._log.warning(
+            **line(changes_errors.IGNORED_EVENT),
+            type=event_name(event.header.type_code),
+            position=f"{event.file}:{event.position}",
+        )
+
+    def statement_seen(self, change: StatementChange) -> None:
+        self._log.info(
+            "DDL",
+            kind=change.kind.value,
+            table=".".join(filter(None, (change.database, change.table))),
+            position=f"{change.event.file}:{change.event.position}",
+            gtid=_gtid(change.transaction),
+            copied_anew=change.resync or None,
+        )
+
+    def rows_dropped(self, database: str, table: str) -> None:
+        self._log.warning(
+            "not published: rows that the log does not describe, of a table that has been "
+            "dropped since; the statement takes all rows of the table back",
+            table=f"{database}.{table}",
+        )
+
+    def event_updated(self, database: str, table: str) -> None:
+        self._log.warning(
+            "not published: updates of an outbox; each event is a row of its own",
+            table=f"{database}.{table}",
+        )
+
+    def resync_wanted(self, database: str, table: str, reason: str) -> None:
+        self._queue.add(database, table, reason)
+
+    def table_ended(self, database: str, table: str) -> None:
+        self._queue.forget(database, table)
+
+    def large_transaction(
+        self, transaction: SourceTransaction, end: str, records: int, size: int, seconds: float
+    ) -> None:
+        self._log.info(
+            "large transaction",
+            records=records,
+            bytes=size,
+            seconds=round(seconds, 1),
+            position=f"{transaction.file}:{transaction.position}",
+            end=end,
+            gtid=_gtid(transaction),
+        )
+
+    def fence_set(self, name: str, since: str, reason: str, *, of_key: bool) -> None:
+        self._log.warning(
+            "changes that cannot be published are kept in quarantine",
+            table=name,
+            fenced="a key" if of_key else "the table",
+            since=since,
+            reason=reason,
+        )
+
+
+def _gtid(transaction: SourceTransaction) -> str | None:
+    return None if transaction.gtid is None else str(transaction.gtid)
 
 
 def open_cascades(

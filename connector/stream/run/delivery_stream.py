@@ -41,7 +41,7 @@ from connector.stream.progress.progress_record import Progress
 from connector.stream.progress.stream_position import Instance, StreamPosition
 from connector.stream.quarantine.guard import Guard
 from connector.stream.run import delivery_parts, run_errors
-from connector.stream.run.transaction_metrics import CommitTimes, LargeTransactions
+from connector.stream.run.delivery_parts import CommitTimes, LargeTransactions
 
 # For so long a server is not asked again for columns that it has refused to show: each time is a
 # login, and other tables wait.

@@ -29,7 +29,7 @@ import tenacity
 from connector.foundation import errors
 from connector.foundation.operating_system import Clock, StopSignals
 from connector.foundation.settings.sections import RetrySettings, Settings, SourceSettings
-from connector.replication import login_errors
+from connector.replication import server_errors
 from connector.replication.server.addresses import candidates
 from connector.stream.changes.changes_errors import RolledBack
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
@@ -381,7 +381,7 @@ def _interrupted(
     metrics.streaming = False
     metrics.interruptions += 1
     metrics.interrupted_by = error
-    unresolved = error.code is login_errors.NAME_UNKNOWN
+    unresolved = error.code is server_errors.NAME_UNKNOWN
     if unresolved or (isinstance(error, errors.SourceUnavailable) and not error.answered):
         metrics.source.lose(error)
     elif isinstance(error, errors.SinkUnavailable) and not error.answered and not metrics.kafka.up:

@@ -29,8 +29,8 @@ from kafka.protocol.admin import DescribeTransactionsRequest
 from connector.foundation.errors import SinkRefused, line
 from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka import kafka_python
-from connector.stream.sink import attempts, connection, kafka_errors
-from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.stream.sink import connection, kafka_errors
+from connector.stream.sink.connection import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.kafka_sink import transactional_id
 from connector.stream.sink.recovery import RecoveredState, TopicLog, recover
 from connector.stream.sink.topic_limits import (
@@ -63,13 +63,13 @@ def _check_rights(
 ) -> None:
     """Check the rights to write `topics` and to use the transactional id."""
     own_id = transactional_id(settings, name)
-    doing = attempts.taking_over(own_id)
+    doing = connection.taking_over(own_id)
     try:
         with closing(clients.open_admin(**connection.client_settings(settings))) as admin:
             if not _may_use(admin, own_id):
                 raise TransactionalIdAuthorizationFailedError
             for topic in admin.describe_topics(topics) if topics else ():
-                doing = attempts.writing(topic["name"])
+                doing = connection.writing(topic["name"])
                 # A broker that does not report rights lists none.
                 rights = topic["authorized_operations"]
                 if rights and _WRITE not in rights:
@@ -115,7 +115,7 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
     except NOT_ALLOWED as error:
         structlog.get_logger().info(**line(kafka_errors.NO_LIMITS), error=str(error))
     except (KafkaError, OSError) as error:
-        raise connection.connector_error(settings, attempts.looking_at_limits(), error) from error
+        raise connection.connector_error(settings, connection.looking_at_limits(), error) from error
 
 
 def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
@@ -215,11 +215,11 @@ def newest_keys(
     are not waited for. Raises SinkUnavailable or SinkRefused.
     """
     newest: list[NewestKey] = []
-    doing = attempts.reading(*topics)
+    doing = connection.reading(*topics)
     try:
         with closing(clients.open_consumer(**connection.consumer_settings(settings))) as consumer:
             for topic in sorted(consumer.topics().intersection(topics))[:topics_max]:
-                doing = attempts.reading(topic)
+                doing = connection.reading(topic)
                 newest += _newest(consumer, topic)
     except (KafkaError, OSError) as error:
         raise connection.connector_error(settings, doing, error) from error

@@ -1,10 +1,16 @@
-"""The `[kafka]` settings become arguments of kafka-python's clients, and its errors become ours."""
+"""The `[kafka]` settings become arguments of kafka-python's clients, and its errors become ours.
+
+Error texts name what was attempted: `reading`, `writing` and so on are these names.
+"""
 
 import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafka import errors
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
+from kafka.errors import KafkaError
 
 from connector.foundation.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
 from connector.foundation.errors.code import ErrorCode
@@ -13,8 +19,8 @@ from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka import connection_errors
 from connector.kafka.failures import BrokersUnreachable, TimedOut
 from connector.kafka.kafka_python import network_client
+from connector.kafka.producer import TransactionalProducer
 from connector.stream.sink import kafka_errors
-from connector.stream.sink.attempts import Interrupted
 
 # A retry cannot help with these.
 _REFUSALS: dict[type[errors.KafkaError], ErrorCode] = {
@@ -159,3 +165,76 @@ def connector_error(
         doing=doing,
         why=why,
     )
+
+
+def open_transaction_timeout(consumer: Any, partition: TopicPartition, end: int) -> TimedOut:
+    """Return that a transaction hides a partition from the position of `consumer` to `end`."""
+    return TimedOut(
+        kafka_errors.OPEN_TRANSACTION,
+        topic=partition.topic,
+        partition=partition.partition,
+        start=consumer.position(partition),
+        end=end,
+    )
+
+
+class Interrupted(KafkaError):  # type: ignore[misc]  # the library has no types
+    """A thread beside the producer knows why its wait is in vain."""
+
+    def __init__(self, error: ConnectorError) -> None:
+        self.error = error
+        super().__init__(str(error))
+
+
+def creating(*topics: str) -> Message:
+    """Return the name of the attempt to create topics."""
+    return Message(connection_errors.CREATE_TOPICS, {"topics": topics})
+
+
+def creating_tables() -> Message:
+    """Return the name of the check whether topics of tables can be created."""
+    return Message(connection_errors.CREATE_TABLES, {})
+
+
+def reading(*topics: str) -> Message:
+    """Return the name of the attempt to read topics."""
+    return Message(connection_errors.READ_TOPICS, {"topics": topics})
+
+
+def writing(topic: str) -> Message:
+    """Return the name of the attempt to send a record."""
+    return Message(connection_errors.WRITE_TOPIC, {"topic": topic})
+
+
+def taking_over(transactional_id: str) -> Message:
+    """Return the name of the attempt to fence older instances."""
+    return Message(connection_errors.TAKE_OVER, {"id": transactional_id})
+
+
+def committing() -> Message:
+    """Return the name of the attempt to commit a transaction."""
+    return Message(connection_errors.COMMIT, {})
+
+
+def aborting() -> Message:
+    """Return the name of the attempt to abort a transaction."""
+    return Message(connection_errors.ABORT, {})
+
+
+def looking_at_limits() -> Message:
+    """Return the name of the comparison of settings and brokers."""
+    return Message(connection_errors.LOOK_AT_LIMITS, {})
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaClients:
+    """The functions that open each kind of client; they raise KafkaError or OSError."""
+
+    # A client's arguments, the transactional id, its timeout in seconds, and the compression.
+    open_producer: Callable[[dict[str, Any], str, float, str], TransactionalProducer]
+    # The client's arguments; kafka-python has no types.
+    open_consumer: Callable[..., Any]
+    open_admin: Callable[..., Any]
+
+
+KAFKA_CLIENTS = KafkaClients(TransactionalProducer, KafkaConsumer, KafkaAdminClient)

@@ -30,9 +30,8 @@ from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka.producer import TransactionalProducer
 from connector.stream.progress.progress_record import Progress
-from connector.stream.sink import attempts, connection, kafka_errors, recovery
-from connector.stream.sink.attempts import Interrupted
-from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.stream.sink import connection, kafka_errors, recovery
+from connector.stream.sink.connection import KAFKA_CLIENTS, Interrupted, KafkaClients
 from connector.stream.sink.topic_limits import TopicLimits
 from connector.stream.sink.topics import TopicCreator, topics_at_start
 
@@ -155,7 +154,7 @@ class KafkaSink(record_batch.BatchReceiver):
         try:
             self._producer.start_commit()
         except (KafkaError, OSError) as error:
-            raise self._failure(attempts.committing(), error) from error
+            raise self._failure(connection.committing(), error) from error
         self._in_transaction = self._flushing = False
         self.target.restart_counts()
 
@@ -166,7 +165,7 @@ class KafkaSink(record_batch.BatchReceiver):
         except (KafkaError, OSError) as error:
             # There may be something to abort.
             self._in_transaction = True
-            raise self._failure(attempts.committing(), error) from error
+            raise self._failure(connection.committing(), error) from error
 
     def abort(self) -> None:
         """Drop what was not given to a commit; the counts of `target` restart.
@@ -185,7 +184,7 @@ class KafkaSink(record_batch.BatchReceiver):
         try:
             self._producer.abort_transaction()
         except (KafkaError, OSError) as error:
-            raise self._failure(attempts.aborting(), error) from error
+            raise self._failure(connection.aborting(), error) from error
 
     def abandon(self) -> None:
         """Abort what was not committed; if that fails, Kafka aborts after the transaction timeout.
@@ -211,7 +210,7 @@ class KafkaSink(record_batch.BatchReceiver):
         try:
             return len(self._producer.partitions_for(topic))
         except (KafkaError, OSError) as error:
-            raise self._failure(attempts.writing(topic), error) from error
+            raise self._failure(connection.writing(topic), error) from error
 
     def receive(self, batch: record_batch.RecordBatch) -> None:
         """Send a batch in the open transaction, or in a new one."""
@@ -223,7 +222,7 @@ class KafkaSink(record_batch.BatchReceiver):
             if not self._flushing:
                 self._producer.wake()
         except (KafkaError, OSError) as error:
-            raise self._failure(attempts.writing(batch.topic), error) from error
+            raise self._failure(connection.writing(batch.topic), error) from error
         sent = self._topics_sent.get(batch.topic)
         if sent is None:
             sent = self._topics_sent[batch.topic] = SentToTopic()
@@ -249,7 +248,7 @@ class KafkaSink(record_batch.BatchReceiver):
         return errors.RecordTooLarge(
             kafka_errors.RECORD_SIZE,
             servers=connection.servers_of(self._settings),
-            doing=attempts.writing(topic),
+            doing=connection.writing(topic),
         )
 
     def require_sole(self, patience_seconds: float) -> None:
@@ -275,7 +274,7 @@ class KafkaSink(record_batch.BatchReceiver):
                 settings.compression,
             )
         except (KafkaError, OSError) as error:
-            doing = attempts.taking_over(self.transactional_id)
+            doing = connection.taking_over(self.transactional_id)
             raise connection.connector_error(settings, doing, error) from error
 
     def _failure(self, doing: Message, error: KafkaError | OSError) -> errors.ConnectorError:

@@ -22,10 +22,15 @@ from connector.foundation.errors import SinkRefused
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import Progress, progress_topic
-from connector.stream.sink import attempts, kafka_errors
-from connector.stream.sink.attempts import open_transaction_timeout
-from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.stream.sink.connection import connector_error, consumer_settings, servers_of
+from connector.stream.sink import connection, kafka_errors
+from connector.stream.sink.connection import (
+    KAFKA_CLIENTS,
+    KafkaClients,
+    connector_error,
+    consumer_settings,
+    open_transaction_timeout,
+    servers_of,
+)
 from connector.stream.sink.topics import TopicCreator
 
 _POLL_MS = 500
@@ -106,7 +111,7 @@ def opened_logs(
                 for partition in partitions
             }
     except (KafkaError, OSError) as error:
-        raise connector_error(settings, attempts.reading(*topics), error) from error
+        raise connector_error(settings, connection.reading(*topics), error) from error
 
 
 def last_offsets(

@@ -25,11 +25,11 @@ from kafka.errors import (
 from connector.foundation.record_batch import HEADER_BYTES, RecordBatch
 from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka.encoded_batch import CODECS, EncodedBatch
-from connector.stream.sink import attempts
+from connector.stream.sink import connection
 from connector.stream.sink.connection import client_settings, connector_error
 
 if TYPE_CHECKING:
-    from connector.stream.sink.clients import KafkaClients
+    from connector.stream.sink.connection import KafkaClients
 
 # What a user without the right to see limits gets.
 NOT_ALLOWED = (
@@ -135,7 +135,7 @@ class TopicLimits:
             # A start has said so. Then a record that is too large ends the stream.
             pass
         except (KafkaError, OSError) as error:
-            raise connector_error(settings, attempts.looking_at_limits(), error) from error
+            raise connector_error(settings, connection.looking_at_limits(), error) from error
 
 
 def topic_limits(admin: Any, topics: list[str]) -> dict[str, TopicLimit]:

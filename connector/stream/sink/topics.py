@@ -23,9 +23,14 @@ from kafka.errors import (
 from connector.foundation import contract
 from connector.foundation.errors import SinkRefused, SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.sink import attempts, kafka_errors
-from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
-from connector.stream.sink.connection import client_settings, connector_error, servers_of
+from connector.stream.sink import connection, kafka_errors
+from connector.stream.sink.connection import (
+    KAFKA_CLIENTS,
+    KafkaClients,
+    client_settings,
+    connector_error,
+    servers_of,
+)
 from connector.stream.sink.topic_limits import limit_for
 
 # Topics that every run reads before it begins.
@@ -181,7 +186,7 @@ class TopicCreator:
         ):
             raise
         except KafkaError as error:
-            raise connector_error(self._settings, attempts.creating_tables(), error) from error
+            raise connector_error(self._settings, connection.creating_tables(), error) from error
 
     def _create(self, topics: Sequence[str], *, validate_only: bool) -> list[str]:
         """Create the missing topics, or check whether that is possible; return their names."""
@@ -210,7 +215,7 @@ class TopicCreator:
             # Another process has created it.
             pass
         except (KafkaError, OSError) as error:
-            raise connector_error(self._settings, attempts.creating(*topics), error) from error
+            raise connector_error(self._settings, connection.creating(*topics), error) from error
         return missing
 
     def _existing(self, admin: Any, topics: Sequence[str]) -> Iterable[str]:

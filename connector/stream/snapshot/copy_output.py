@@ -13,9 +13,8 @@ from connector.foundation.contract import Sequence
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
 from connector.foundation.operating_system import Clock
 from connector.foundation.settings.sections import Settings
-from connector.stream.envelope.copies.chunk import Chunk, publish_events
-from connector.stream.envelope.copies.chunk_frame import COPIED, CopyPosition
-from connector.stream.envelope.copies.deletes import put_deletes, put_truncate
+from connector.stream.envelope.copied_chunk import COPIED, Chunk, CopyPosition, publish_events
+from connector.stream.envelope.copied_deletes import put_deletes, put_truncate
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.progress.sequences import GapSequence

@@ -19,7 +19,7 @@ from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavai
 from connector.foundation.settings.sections import KafkaSettings, Settings
 from connector.replication.server.addresses import candidates
 from connector.stream.commands.requests import write_command
-from connector.stream.sink import attempts
+from connector.stream.sink import connection
 from connector.stream.sink.connection import connector_error, consumer_settings
 from connector.stream.sink.recovery import read_latest
 from connector.stream.sink.topics import TopicCreator
@@ -116,7 +116,7 @@ class StateWatch:
         self.close()
 
     def _error(self, error: KafkaError | OSError) -> Exception:
-        return connector_error(self._settings.kafka, attempts.reading(self._topic), error)
+        return connector_error(self._settings.kafka, connection.reading(self._topic), error)
 
 
 def request_copies(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from connector.foundation.errors import ConnectorError
-from connector.stream.envelope.copies.chunk import Chunk
+from connector.stream.envelope.copied_chunk import Chunk
 from connector.stream.snapshot.keyset import ListedKey
 from connector.stream.snapshot.table_state import KeyRange
 from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition

@@ -12,7 +12,7 @@ from typing import Literal
 
 from connector.foundation.errors import ConnectorError
 from connector.foundation.settings.sections import SnapshotSettings
-from connector.stream.envelope.copies.chunk_frame import COPIED
+from connector.stream.envelope.copied_chunk import COPIED
 from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
 from connector.stream.snapshot import jobs

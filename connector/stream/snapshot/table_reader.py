@@ -21,9 +21,9 @@ from connector.foundation.errors.message import Message
 from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAIT_TIMEOUT
-from connector.stream.envelope.copies.chunk import Chunk
-from connector.stream.envelope.copies.select_rows import SelectRowWriter
+from connector.stream.envelope.copied_chunk import Chunk
 from connector.stream.envelope.debezium.profile import DebeziumProfile
+from connector.stream.envelope.selected_rows import SelectRowWriter
 from connector.stream.snapshot import copy_errors, jobs
 from connector.stream.snapshot.keyset import select_chunk, select_rows
 from connector.stream.snapshot.pass_reader import read_pass

@@ -9,7 +9,7 @@ from connector.replication.server.mysql_server import MysqlServer
 from connector.rules.row_images import RowEventKind, RowImage, recorded_columns
 from connector.rules.server import ENGINES, ServerVersion
 from connector.rules.statement_facts import Table, TableColumn, UniqueKey
-from connector.stream.source import row_log_errors
+from connector.stream.source import table_errors
 from connector.stream.source.findings import RowLoggingGap, set_global
 from connector.stream.source.followed_tables import COLUMNS_QUERY, SYSTEM_LIST, BaseTable
 from connector.stream.source.table_definitions import unlogged_columns
@@ -55,7 +55,7 @@ def key_gaps(
             (f"{table.database}.{table.name}", _new_key(table, counters[table[:2]], version))
             for table in without
         )
-        yield RowLoggingGap("row images: PKE", Message(row_log_errors.NO_KEY, {}), places)
+        yield RowLoggingGap("row images: PKE", Message(table_errors.NO_KEY, {}), places)
 
 
 def _new_key(table: BaseTable, counter: object, version: ServerVersion) -> str:
@@ -88,7 +88,7 @@ def generated_gaps(
         if (columns := unlogged_columns(server.identity, parts.get(table[:2], ())))
     )
     if places:
-        yield RowLoggingGap("row images", Message(row_log_errors.GENERATED, {}), places)
+        yield RowLoggingGap("row images", Message(table_errors.GENERATED, {}), places)
 
 
 def version_gaps(
@@ -102,7 +102,7 @@ def version_gaps(
         (f"{table.database}.{table.name}", "") for table in followed if table[:2] in numbered
     )
     if places:
-        yield RowLoggingGap("versions", Message(row_log_errors.VERSIONS, {}), places)
+        yield RowLoggingGap("versions", Message(table_errors.VERSIONS, {}), places)
 
 
 def image_gaps(
@@ -114,7 +114,7 @@ def image_gaps(
     if value == RowImage.FULL.value or value not in _IMAGES:
         return
     how = set_global(server, name, RowImage.FULL.value)
-    problem = Message(row_log_errors.ROW_IMAGE, {"name": name, "value": value, "how": how})
+    problem = Message(table_errors.ROW_IMAGE, {"name": name, "value": value, "how": how})
     rule = f"row images: {value.lower()}"
     tables = {table[:2] for table in followed}
     columns: dict[tuple[str, str], list[tuple[str, str, bool]]] = {}
@@ -134,7 +134,7 @@ def image_gaps(
             for key, described in columns.items()
             if any(kind == "json" for _, kind, _ in described)
         )
-        partial = Message(row_log_errors.PARTIAL_JSON, {"value": value, "how": how})
+        partial = Message(table_errors.PARTIAL_JSON, {"value": value, "how": how})
         yield RowLoggingGap("row images: partial JSON", partial, documents)
 
 

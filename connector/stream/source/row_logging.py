@@ -16,7 +16,7 @@ from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.identity import version_of
 from connector.replication.server.mysql_server import MysqlServer
 from connector.rules.server import BinlogFormat, ServerVersion, engine_of
-from connector.stream.source import findings, row_image_gaps, row_log_errors
+from connector.stream.source import findings, row_image_gaps, table_errors
 from connector.stream.source.followed_tables import BaseTable, followed_table_filter, sees_no_tables
 from connector.stream.source.foreign_keys import cascade_gaps
 from connector.stream.source.stored_program_gaps import program_gaps
@@ -46,15 +46,15 @@ def format_gaps(server: MysqlServer, version: ServerVersion) -> Iterator[finding
         return
     how = findings.set_global(server, "binlog_format", BinlogFormat.ROW.value)
     if value == BinlogFormat.MIXED.value:
-        problem = Message(row_log_errors.MIXED_FORMAT, {"how": how})
+        problem = Message(table_errors.MIXED_FORMAT, {"how": how})
         yield findings.RowLoggingGap("R-log-statement-format (2)", problem)
     else:
-        problem = Message(row_log_errors.STATEMENT_FORMAT, {"how": how})
+        problem = Message(table_errors.STATEMENT_FORMAT, {"how": how})
         yield findings.RowLoggingGap("R-log-statement-format (1)", problem)
-    copied = Message(row_log_errors.CREATE_SELECT, {"value": value})
+    copied = Message(table_errors.CREATE_SELECT, {"value": value})
     yield findings.RowLoggingGap("R-log-create-select-statement-format", copied)
     if value == BinlogFormat.STATEMENT.value or not version.mysql_since(8, 0, 4):
-        temporary = Message(row_log_errors.TEMPORARY_TABLES, {"value": value, "how": how})
+        temporary = Message(table_errors.TEMPORARY_TABLES, {"value": value, "how": how})
         yield findings.RowLoggingGap("temporary tables", temporary)
 
 
@@ -67,7 +67,7 @@ def session_gaps(server: MysqlServer) -> Iterator[findings.RowLoggingGap]:
             name = str(row["name"])
             facts = {"count": row["sessions"], "name": name, "value": row["value"]}
             yield findings.RowLoggingGap(
-                _RULES_OF_SETTINGS[name], Message(row_log_errors.SESSIONS, facts)
+                _RULES_OF_SETTINGS[name], Message(table_errors.SESSIONS, facts)
             )
 
 
@@ -79,21 +79,21 @@ def not_seen(version: ServerVersion) -> Message:
         rights = ["SESSION_VARIABLES_ADMIN", "SYSTEM_VARIABLES_ADMIN", "SUPER"]
     else:
         rights = ["SUPER"]
-    return Message(row_log_errors.NOT_SEEN, {"rights": " or ".join(rights)})
+    return Message(table_errors.NOT_SEEN, {"rights": " or ".join(rights)})
 
 
 _OF_ENGINE: Final = {
-    "BLACKHOLE": row_log_errors.BLACKHOLE,
-    "MRG_MYISAM": row_log_errors.MERGED,
-    "FEDERATED": row_log_errors.REMOTE,
-    "CONNECT": row_log_errors.REMOTE,
-    "SPIDER": row_log_errors.REMOTE,
+    "BLACKHOLE": table_errors.BLACKHOLE,
+    "MRG_MYISAM": table_errors.MERGED,
+    "FEDERATED": table_errors.REMOTE,
+    "CONNECT": table_errors.REMOTE,
+    "SPIDER": table_errors.REMOTE,
 }
 # A table of these can have another engine, with the same rows from then on.
-_CONVERTIBLE: Final = (row_log_errors.NO_ROWS, row_log_errors.BLACKHOLE, row_log_errors.EMPTIED)
+_CONVERTIBLE: Final = (table_errors.NO_ROWS, table_errors.BLACKHOLE, table_errors.EMPTIED)
 _RULES_OF_ENGINES: Final = {
-    row_log_errors.NO_ROWS.code: "R-log-statement-format (2)",
-    row_log_errors.EMPTIED.code: "MEMORY tables",
+    table_errors.NO_ROWS.code: "R-log-statement-format (2)",
+    table_errors.EMPTIED.code: "MEMORY tables",
 }
 # Since then, the server logs TRUNCATE for a MEMORY table that a restart has emptied.
 _MARIADB_TRUNCATES_SINCE: Final = (10, 11, 0)
@@ -105,11 +105,11 @@ def engine_gap(engine: str, server: ServerVersion) -> ErrorCode | None:
     if special is not None:
         return special
     if engine.upper() == "MEMORY" and not _truncates(server):
-        return row_log_errors.EMPTIED
+        return table_errors.EMPTIED
     known = engine_of(engine, server)
     if known is None:
-        return row_log_errors.UNKNOWN_ENGINE
-    return None if known.row_capable else row_log_errors.NO_ROWS
+        return table_errors.UNKNOWN_ENGINE
+    return None if known.row_capable else table_errors.NO_ROWS
 
 
 def engine_gaps(
@@ -186,4 +186,4 @@ def _hidden_programs(
             "rights": list(lacking.values()),
             "account": findings.account_of(server, settings),
         }
-        yield findings.RowLoggingGap("", Message(row_log_errors.HIDDEN, facts))
+        yield findings.RowLoggingGap("", Message(table_errors.HIDDEN, facts))

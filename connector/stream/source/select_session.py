@@ -14,8 +14,8 @@ from connector.replication.protocol.result_set import ResultSet, RowReceiver, Te
 from connector.replication.server.mysql_server import MysqlServer, SharedSocket
 from connector.replication.server.server_error_numbers import server_error
 from connector.replication.start_point import ServerIdentity
-from connector.stream.envelope.copies.chunk import Chunk
-from connector.stream.envelope.copies.select_rows import SelectRowWriter
+from connector.stream.envelope.copied_chunk import Chunk
+from connector.stream.envelope.selected_rows import SelectRowWriter
 from connector.stream.source.record_options import column_choice
 
 # A piece is encoded at once, and nothing else runs in this process during that time.

@@ -8,9 +8,9 @@ from connector.binlog.sql_text import quoted_identifier, quoted_name
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.stream.envelope.cells.labels import has_uncertain_labels
-from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.schemas.table_schema import TableSchema, declared_kind
+from connector.stream.envelope.selected_rows import SelectRowWriter
 from connector.stream.source import information_schema, table_errors
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.table_definitions import unlogged_columns

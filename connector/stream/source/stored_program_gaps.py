@@ -17,7 +17,7 @@ from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors.message import Message
 from connector.replication.server.mysql_server import MysqlServer
 from connector.rules.stored_programs import ProgramWrites, names_log_settings, program_writes
-from connector.stream.source import row_log_errors
+from connector.stream.source import table_errors
 from connector.stream.source.findings import RowLoggingGap
 from connector.stream.source.followed_tables import SYSTEM_LIST
 
@@ -106,23 +106,23 @@ def program_gaps(
             names = {(database.lower(), name.lower()) for database, name in names}
         followed = sorted(".".join(name) for name in names if tables.follows(*name))
         if followed:
-            code = row_log_errors.PROGRAMS
+            code = table_errors.PROGRAMS
             if (
                 server.identity.flavour == "mariadb"
                 and program.kind == "trigger"
                 and not tables.may_follow_database(program.database)
             ):
-                code = row_log_errors.UNSEEN_PROGRAMS
+                code = table_errors.UNSEEN_PROGRAMS
             gaps.setdefault(code.code, []).append(
                 (_program_name(program), f"writes {', '.join(followed)}")
             )
         elif any(_may_write(statement, databases) for statement in writes.unknown):
-            code = row_log_errors.UNKNOWN_PROGRAMS
+            code = table_errors.UNKNOWN_PROGRAMS
             gaps.setdefault(code.code, []).append((_program_name(program), ""))
     for code in (
-        row_log_errors.PROGRAMS,
-        row_log_errors.UNSEEN_PROGRAMS,
-        row_log_errors.UNKNOWN_PROGRAMS,
+        table_errors.PROGRAMS,
+        table_errors.UNSEEN_PROGRAMS,
+        table_errors.UNKNOWN_PROGRAMS,
     ):
         if code.code in gaps:
             yield RowLoggingGap(_TEXT, Message(code, {}), tuple(sorted(gaps[code.code])))
@@ -132,7 +132,7 @@ def program_gaps(
         if names_log_settings(program.body or "") and _writes(program).log_settings
     )
     if setting:
-        problem = Message(row_log_errors.OTHER_FORMAT_IN_PROGRAMS, {})
+        problem = Message(table_errors.OTHER_FORMAT_IN_PROGRAMS, {})
         yield RowLoggingGap("sql_log_bin", problem, tuple(setting))
 
 

@@ -16,9 +16,8 @@ from connector.foundation.errors import ConfigError
 from connector.rules import rules_errors
 from connector.rules.functions import unsafe_functions
 from connector.rules.server import ENGINES, ServerVersion, engine_of
-from connector.rules.sql_tokens import tokens_of, word
 from connector.rules.statement_facts import Table, TableColumn, UniqueKey
-from connector.rules.statement_text import TableName
+from connector.rules.statement_text import TableName, tokens_of, word
 from connector.stream.changes.foreign_keys import CASCADE, SET_NULL
 from connector.stream.source.foreign_keys import logs_cascades
 from connector.stream.source.select_session import SelectSession

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from connector.foundation.errors.visible import visible
+from connector.foundation.errors.message import visible
 from connector.foundation.record_formats import utc_text
 from connector.stream.status import formatting
 from connector.stream.status.formatting import clock, duration, number

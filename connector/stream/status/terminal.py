@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from connector.foundation.errors.visible import visible
+from connector.foundation.errors.message import visible
 from connector.stream.status import model
 from connector.stream.status.formatting import amount, clock, duration, number, size
 from connector.stream.status.model import Level

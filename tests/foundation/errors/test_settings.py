@@ -12,7 +12,7 @@ from connector.foundation.settings import settings_errors
 from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.sections import KafkaSettings, TlsSettings
 from connector.kafka import connection_errors
-from connector.replication import login_errors
+from connector.replication import server_errors
 from connector.replication.server.authentication import context_of
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.metrics.prometheus import serving
@@ -123,8 +123,8 @@ def unusable(key: str, path: Path) -> str:
 @pytest.mark.parametrize(
     ("key", "code", "settings"),
     [
-        ("ca", login_errors.TLS_CA, {"mode": "verify_ca"}),
-        ("certificate", login_errors.TLS_CERTIFICATE, {"mode": "required"}),
+        ("ca", server_errors.TLS_CA, {"mode": "verify_ca"}),
+        ("certificate", server_errors.TLS_CERTIFICATE, {"mode": "required"}),
     ],
 )
 def test_a_file_of_the_source_that_cannot_be_used(

@@ -9,7 +9,7 @@ import structlog
 
 from connector.cli.configuration import configure_logging
 from connector.foundation.errors import SourceRefused
-from connector.foundation.errors.visible import (
+from connector.foundation.errors.message import (
     visible,
     visible_bytes,
     visible_fields,

@@ -11,15 +11,15 @@ from connector.binlog.log_errors import ProtocolError
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message, Words
-from connector.replication import answer_errors, dump_errors, failover_errors, login_errors
+from connector.replication import answer_errors, dump_errors, server_errors
 from connector.stream.source import setup_errors
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 # A reader has no progress from which it goes on.
-OF_PIPELINES = (failover_errors.NO_GTID_NEXT,)
-MODULES = (login_errors, answer_errors, dump_errors, failover_errors)
+OF_PIPELINES = (server_errors.NO_GTID_NEXT,)
+MODULES = (server_errors, answer_errors, dump_errors)
 SETTING = re.compile(r"\b(source|kafka|retry)\.\w|pipeline")
 
 
@@ -48,10 +48,10 @@ def test_no_text_speaks_of_what_a_reader_does_not_have(code: ErrorCode) -> None:
             "what was not read is gone from this server: read a replica that still has the log",
         ),
         (answer_errors.SAME_SERVER_ID, "give each reader a server-id of its own"),
-        (login_errors.NO_TLS, "set up TLS on the server, or set ssl-mode to PREFERRED"),
+        (server_errors.NO_TLS, "set up TLS on the server, or set ssl-mode to PREFERRED"),
         (answer_errors.STOPPING, "start the server again"),
         (
-            login_errors.UNREACHABLE,
+            server_errors.UNREACHABLE,
             "check that the server runs, the URL's host, the URL's port and firewalls",
         ),
     ],
@@ -64,7 +64,7 @@ def test_advice_is_what_a_reader_can_do(code: ErrorCode, advice: str) -> None:
 def test_every_kind_of_error_has_both_words(
     kind: type[SourceRefused | SourceUnavailable | ProtocolError],
 ) -> None:
-    error = kind(login_errors.NO_TLS, server="source db:3306")
+    error = kind(server_errors.NO_TLS, server="source db:3306")
     turned = error.in_words(Words.URL)
     assert type(turned) is kind
     assert turned.code is error.code
@@ -74,6 +74,6 @@ def test_every_kind_of_error_has_both_words(
 
 
 def test_an_error_inside_of_another_one_is_in_the_same_words() -> None:
-    inner = SourceRefused(login_errors.NO_TLS, server="source db:3306")
+    inner = SourceRefused(server_errors.NO_TLS, server="source db:3306")
     outer = SourceRefused(setup_errors.NONE, problems=[inner])
     assert "ssl-mode to PREFERRED" in outer.in_words(Words.URL).text

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local_stack import connect
-from local_stack.demo import demo_errors
+from local_stack import connect, stack_errors
 from local_stack.demo.shop import (
     DATABASE,
     MIRRORED_TABLES,
@@ -130,7 +129,7 @@ def test_a_source_that_refuses_is_told(shop: Endpoint) -> None:
     workload.stop()
     with pytest.raises(LocalStackError) as caught:
         workload.check()
-    assert caught.value.code is demo_errors.WORKLOAD
+    assert caught.value.code is stack_errors.WORKLOAD
     text = caught.value.text
     assert text.startswith("the source refused the workload: (1049, ")
     assert text.endswith("; see the source's log")

@@ -16,7 +16,7 @@ import zstandard
 from connector.binlog import argument_errors, log_errors
 from connector.cli import command_errors
 from connector.foundation.errors.message import Message
-from connector.replication import login_errors
+from connector.replication import server_errors
 from tests.foundation.errors.texts import shown, with_code
 from tests.integration.dump.shop import SHOP
 from tests.logs.dump.command import dump, dumped_json, start_dump
@@ -385,7 +385,7 @@ def test_a_folder_is_answered_by_what_to_name(tmp_path: Path) -> None:
          ("[C359] --exclude-gtids: cannot read GTID set member 'a:1': 'a' is not a server UUID; "
          f"{LIKE}")),
         (["--format", "json", "--source", "http://h"],
-         shown(login_errors.FORM)),
+         shown(server_errors.FORM)),
         (["--output", "/absent/file", "x"],
          shown(command_errors.OUTPUT, path="/absent/file", why="No such file or directory")),
     ],

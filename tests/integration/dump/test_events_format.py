@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from connector.foundation.errors.visible import visible_bytes
+from connector.foundation.errors.message import visible_bytes
 from connector.logs.dump.events_format import EventsFormat
 from tests.logs.dump.written import lines_of
 

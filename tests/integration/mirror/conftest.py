@@ -14,7 +14,7 @@ import pytest
 
 from connector.foundation.errors import ConnectorError
 from local_stack import java_runtime, spark_jars
-from local_stack.demo.mirror import read_mirror
+from local_stack.demo.stack import read_mirror
 from stream_jobs.apply.task import run_task
 from stream_jobs.run.assembly import batch_applier
 from stream_jobs.run.job import EXIT_FAILED, EXIT_OK, StreamJob

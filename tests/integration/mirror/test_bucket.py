@@ -23,7 +23,7 @@ from stream_jobs.delta import s3_storage
 from stream_jobs.delta.s3_storage import S3Storage
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
-from stream_jobs.run.cuts_command import show_cuts
+from stream_jobs.run.commands import show_cuts
 from tests.integration.mirror.conftest import Job, SparkJob
 from tests.integration.mirror.test_cuts import settle
 from tests.length import FULL

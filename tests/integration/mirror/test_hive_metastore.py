@@ -32,7 +32,7 @@ pytestmark = [
 PROGRAM = """
 import json, sys
 from pyspark.sql import SparkSession
-from stream_jobs.run.catalog import Catalog
+from stream_jobs.run.spark_session import Catalog
 
 settings, base, does_register = json.loads(sys.argv[1])
 builder = SparkSession.Builder()

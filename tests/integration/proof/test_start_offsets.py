@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.sink.clients import KAFKA_CLIENTS
+from connector.stream.sink.connection import KAFKA_CLIENTS
 from verification.topics import topic_records
 from verification.topics.start_offsets import first_offsets
 from verification.topics.topic_records import TopicRecords, Writers, sequence_of

@@ -25,7 +25,7 @@ from connector.kafka.transaction_requests import (
     VERSIONS,
 )
 from connector.stream.sink import kafka_errors
-from connector.stream.sink.attempts import Interrupted
+from connector.stream.sink.connection import Interrupted
 from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.sink.recovery import RecoveredState
 from tests.integration.harness import consumer_of, partitions_of, wait_until, wait_until_settled

@@ -25,7 +25,7 @@ from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka import connection_errors
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.checks import check_limits
-from connector.stream.sink.clients import KAFKA_CLIENTS
+from connector.stream.sink.connection import KAFKA_CLIENTS
 from connector.stream.sink.kafka_sink import KafkaSink
 from local_stack import KafkaBroker
 from local_stack.server import HOST, free_port

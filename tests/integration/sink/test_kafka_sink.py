@@ -20,8 +20,7 @@ from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka import connection_errors
 from connector.stream.progress.progress_record import Progress
 from connector.stream.sink import kafka_errors
-from connector.stream.sink.clients import KAFKA_CLIENTS
-from connector.stream.sink.connection import client_settings, consumer_settings
+from connector.stream.sink.connection import KAFKA_CLIENTS, client_settings, consumer_settings
 from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.sink.recovery import RecoveredState, read_progress, recover
 from local_stack.server import free_port

@@ -12,7 +12,7 @@ from kafka import KafkaProducer
 from connector.foundation.errors import SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import kafka_errors, recovery
-from connector.stream.sink.clients import KAFKA_CLIENTS
+from connector.stream.sink.connection import KAFKA_CLIENTS
 
 if TYPE_CHECKING:
     from local_stack import KafkaBroker

@@ -9,8 +9,8 @@ from connector.stream.snapshot.table_state import KeyRange
 from connector.stream.snapshot.watermark import DeliveredPosition, log_end
 
 if TYPE_CHECKING:
-    from connector.stream.envelope.copies.chunk import Chunk
-    from connector.stream.envelope.copies.select_rows import SelectRowWriter
+    from connector.stream.envelope.copied_chunk import Chunk
+    from connector.stream.envelope.selected_rows import SelectRowWriter
     from connector.stream.source.select_session import SelectSession
     from connector.stream.source.selected_table import SelectedTable
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.stream.envelope.copies.chunk_frame import CopyPosition
+from connector.stream.envelope.copied_chunk import CopyPosition
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from local_stack import MysqlServer, connect

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
-from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.envelope.selected_rows import SelectRowWriter
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from tests.integration.snapshots.chunks import whole_chunk

@@ -16,7 +16,7 @@ from librt.strings import BytesWriter
 from connector.binlog.events.rows import RowsEvent
 from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.copies.chunk_frame import CopyPosition
+from connector.stream.envelope.copied_chunk import CopyPosition
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.envelope.options import EnvelopeOptions
@@ -36,7 +36,7 @@ from tests.stream.envelope.collected import Collected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from connector.stream.envelope.copies.chunk import Chunk
+    from connector.stream.envelope.copied_chunk import Chunk
 
 pytestmark = pytest.mark.server
 

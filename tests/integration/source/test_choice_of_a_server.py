@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from connector.binlog.gtid import GtidSet
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.errors.message import Message
-from connector.replication import failover_errors, login_errors
+from connector.replication import server_errors
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_setting import resolve_start
 from connector.stream.progress.progress_record import Progress
@@ -160,20 +160,20 @@ def test_a_reset_of_all_is_the_end_where_it_can_be_proven(
         lacking = last.gtid_set
         if isinstance(there, GtidSet):
             lacking = str(GtidSet.parse(str(last.gtid_set)) - there)
-        first = Message(failover_errors.RESET, {"server": source.name, "gtids": lacking})
+        first = Message(server_errors.RESET, {"server": source.name, "gtids": lacking})
         said = {"server": replica.name, "gtids": lacking}
         if source.is_mariadb:
             # It tells nobody without one more grant from whom it receives.
             with pytest.raises(SourceUnavailable) as hoped:
                 choose_source(both, last)
-            problems = [first, Message(failover_errors.LAGS, said)]
+            problems = [first, Message(server_errors.LAGS, said)]
             none_now = text_of(setup_errors.NONE_NOW_AND_RESET, problems=problems)
             assert hoped.value.text == none_now
         else:
             wait_until(lambda: is_refused(both, last), lambda: str(pair.replication_status()))
             with pytest.raises(SourceRefused) as refused:
                 choose_source(both, last)
-            problems = [first, Message(failover_errors.SOURCES_RESET, said)]
+            problems = [first, Message(server_errors.SOURCES_RESET, said)]
             assert refused.value.text == text_of(setup_errors.NONE, problems=problems)
 
 
@@ -193,7 +193,7 @@ def test_another_server_than_the_one_that_was_checked_is_told(first: Source) -> 
     checked = replace(chosen, identity=replace(chosen.identity, server_uuid="of another"))
     with pytest.raises(SourceUnavailable) as caught:
         checked.open_stream("p")
-    assert caught.value.text == text_of(login_errors.ANOTHER_ANSWERED, server=first.name)
+    assert caught.value.text == text_of(server_errors.ANOTHER_ANSWERED, server=first.name)
 
 
 def test_what_was_prepared_before_the_stream_begins_is_told(second: Source) -> None:

@@ -8,7 +8,7 @@ import connector.replication.server.replication_status
 import local_stack
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.foundation.errors import SourceRefused
-from connector.replication import failover_errors
+from connector.replication import server_errors
 from connector.replication.dump import open_stream
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import StartPoint
@@ -264,11 +264,11 @@ def test_transactions_purged_from_a_mariadb_before_they_were_read_are_named(
     facts = {"server": own_mariadb.name, "purged": purged}
     nothing = StartPoint("mariadb", MariadbGtidSet(), "", 4)
     assert refusal_to_resume(own_mariadb, nothing) == (
-        text_of(failover_errors.PURGED_ALL_MARIADB, **facts)
+        text_of(server_errors.PURGED_ALL_MARIADB, **facts)
     )
     one = StartPoint("mariadb", MariadbGtidSet.parse("0-1-1"), "", 4)
     assert refusal_to_resume(own_mariadb, one) == (
-        text_of(failover_errors.PURGED_MARIADB, read="0-1-1", **facts)
+        text_of(server_errors.PURGED_MARIADB, read="0-1-1", **facts)
     )
 
 
@@ -277,9 +277,9 @@ def test_a_server_that_lacks_what_was_read_and_is_no_replica_is_refused(source: 
     foreign = "7-9-1" if source.is_mariadb else "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"
     facts = {"server": source.name, "gtids": foreign}
     assert refusal(source, f"gtid:{gtids},{foreign}") == (
-        text_of(failover_errors.DOMAINS_GONE, start=f"gtid:{gtids}", **facts)
+        text_of(server_errors.DOMAINS_GONE, start=f"gtid:{gtids}", **facts)
         if source.is_mariadb
-        else text_of(failover_errors.LACKS, **facts)
+        else text_of(server_errors.LACKS, **facts)
     )
 
 

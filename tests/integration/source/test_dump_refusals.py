@@ -13,7 +13,7 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.foundation.errors import SourceRefused
-from connector.replication import failover_errors
+from connector.replication import server_errors
 from connector.replication.dump import open_stream
 from connector.replication.log_search import log_head
 from connector.replication.server.mysql_server import MysqlServer
@@ -159,7 +159,7 @@ def test_transactions_without_gtids_are_not_passed_over(soon_reset: Source) -> N
     file, position = without_gtid(source)
     after = f"position:{file}:{position}"
     refused_start = text_of(
-        failover_errors.NO_GTID_NEXT, server=source.name, file=file, position=position
+        server_errors.NO_GTID_NEXT, server=source.name, file=file, position=position
     )
     # A stream goes on, and one begins, where the next transaction has none.
     with MysqlServer.connect(source.settings()) as server:

@@ -11,7 +11,7 @@ import pytest
 
 import local_stack
 from connector.foundation.errors import SourceRefused
-from connector.replication import login_errors
+from connector.replication import server_errors
 from connector.replication.server.mysql_server import MysqlServer
 from tests.foundation.errors.patterns import fits
 from tests.foundation.errors.texts import text_of
@@ -35,16 +35,16 @@ def test_a_server_without_tls(tmp_path: Path) -> None:
     with local_stack.MariadbServer(tmp_path / "m", settings={"skip_ssl": ""}) as server:
         source = source_of(server)
         said = refusal(source, tls={"mode": "required"})
-        assert said == text_of(login_errors.NO_TLS, server=source.name)
+        assert said == text_of(server_errors.NO_TLS, server=source.name)
 
 
 @pytest.mark.parametrize(
     ("answer", "mode", "code"),
     [
         # As a server that speaks no TLS, behind one that does.
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "required", login_errors.NO_TLS_SESSION),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "required", server_errors.NO_TLS_SESSION),
         # A login of MariaDB for which the client lacks a package.
-        (b"\x30\0\0\2\xfeclient_ed25519\0" + bytes(32), "disabled", login_errors.LOGIN_METHOD),
+        (b"\x30\0\0\2\xfeclient_ed25519\0" + bytes(32), "disabled", server_errors.LOGIN_METHOD),
     ],
     ids=["tls", "plugin"],
 )

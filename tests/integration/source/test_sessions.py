@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
-from connector.replication import login_errors
+from connector.replication import server_errors
 from connector.replication.server.mysql_server import MysqlServer
 from tests.foundation.errors.texts import text_of
 from tests.integration.source_server import ACCOUNT_PASSWORD
@@ -159,7 +159,7 @@ class TestAccountThatTheServerHasNotSeen:
         with pytest.raises(SourceRefused) as caught:
             MysqlServer.connect(mysql.settings(user=user, tls={"mode": "disabled"}))
         assert caught.value.text == text_of(
-            login_errors.KEY_NOT_CHOSEN, server=mysql.name, method=method
+            server_errors.KEY_NOT_CHOSEN, server=mysql.name, method=method
         )
 
     def test_it_does_with_the_servers_public_key(self, mysql: Source, method: str) -> None:

@@ -15,7 +15,7 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtidSet
 from connector.foundation.errors import SourceRefused, SourceUnavailable
-from connector.replication import failover_errors
+from connector.replication import server_errors
 from connector.replication.dump import open_stream
 from connector.replication.log_search import log_head
 from connector.replication.server.mysql_server import MysqlServer
@@ -219,7 +219,7 @@ def test_a_replica_that_lacks_what_it_has_received_was_reset(
         wait_until(lambda: has_committed(replica), lambda: str(pair.replication_status()))
         replica.execute(pair.reset)
         assert refusal(replica, point) == text_of(
-            failover_errors.LOST, server=replica.name, gtids=point.gtid_set
+            server_errors.LOST, server=replica.name, gtids=point.gtid_set
         )
 
 
@@ -331,7 +331,7 @@ def test_a_domain_that_was_deleted_is_left_out_where_its_end_was_read(
     assert refusal(
         own_mariadb, replace(point, file="", gtid_set=MariadbGtidSet.parse(f"{kept},7-9-1"))
     ) == text_of(
-        failover_errors.DOMAINS_GONE, server=own_mariadb.name, gtids="7-9-1", start=f"gtid:{kept}"
+        server_errors.DOMAINS_GONE, server=own_mariadb.name, gtids="7-9-1", start=f"gtid:{kept}"
     )
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local_stack.demo import DemoOptions, demo_errors, run_demo
+from local_stack import stack_errors
+from local_stack.demo import DemoOptions, run_demo
 from local_stack.demo.configuration import DemoDirectory
 from local_stack.demo.display import Display
 from local_stack.demo.processes import Connector, StreamJob
@@ -25,7 +26,7 @@ def test_a_directory_that_is_not_empty_is_left_alone(
     (tmp_path / "file").touch()
     assert run_demo(DemoOptions(directory=tmp_path)) == 1
     said = capsys.readouterr().out.replace("\n", " ")
-    assert f"error: {shown(demo_errors.DIRECTORY, directory=tmp_path)}" in said
+    assert f"error: {shown(stack_errors.DIRECTORY, directory=tmp_path)}" in said
 
 
 def test_a_process_that_does_not_start_is_named(

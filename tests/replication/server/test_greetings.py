@@ -10,7 +10,7 @@ import pytest
 
 from connector.foundation.errors import ConnectorError, SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import SourceSettings
-from connector.replication import login_errors
+from connector.replication import server_errors
 from connector.replication.server.mysql_server import MysqlServer
 from tests.foundation.errors.texts import text_of
 
@@ -28,7 +28,7 @@ def test_a_program_that_waits_for_its_client() -> None:
         error = said_of(port)
     server = f"source 127.0.0.1:{port}"
     assert isinstance(error, SourceUnavailable)
-    assert error.text == text_of(login_errors.SILENT, server=server, seconds=1)
+    assert error.text == text_of(server_errors.SILENT, server=server, seconds=1)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_program_that_greets_in_another_way(greeting: bytes) -> None:
         error = said_of(port)
         thread.join()
     assert isinstance(error, SourceRefused)
-    assert error.text == text_of(login_errors.NOT_MYSQL, server=f"source 127.0.0.1:{port}")
+    assert error.text == text_of(server_errors.NOT_MYSQL, server=f"source 127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize("greeting", [b"", b"\x40\0\0\0\x0a8.0"], ids=["nothing", "a-part"])
@@ -63,7 +63,7 @@ def test_a_proxy_that_has_no_server_behind_it(greeting: bytes) -> None:
         error = said_of(port)
         thread.join()
     assert isinstance(error, SourceUnavailable)
-    assert error.text == text_of(login_errors.CLOSED_AT_ONCE, server=f"source 127.0.0.1:{port}")
+    assert error.text == text_of(server_errors.CLOSED_AT_ONCE, server=f"source 127.0.0.1:{port}")
 
 
 def _say(listener: socket.socket, greeting: bytes) -> None:

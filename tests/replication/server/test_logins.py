@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from connector.foundation.errors import ConfigError, ConnectorError
 from connector.foundation.settings.sections import SourceSettings
-from connector.replication import login_errors
+from connector.replication import server_errors
 from connector.replication.server.authentication import public_key
 from connector.replication.server.mysql_server import MysqlServer
 from tests.foundation.errors.texts import text_of
@@ -64,7 +64,7 @@ def test_a_password_is_not_sent_in_clear_text_without_tls(method: str, mode: str
     with impostor("caching_sha2_password", switch(method, data), _DENIED) as found:
         error = refusal(found, mode=mode)
         assert error.text == text_of(
-            login_errors.CLEAR_TEXT, server=f"source 127.0.0.1:{found.port}", method=method
+            server_errors.CLEAR_TEXT, server=f"source 127.0.0.1:{found.port}", method=method
         )
         assert not gave_away(found)
 
@@ -79,7 +79,7 @@ def test_a_password_is_not_sent_in_clear_text_to_an_unknown_certificate(
     request = switch(method, data)
     with impostor("mysql_native_password", request, _DENIED, certificate=own) as found:
         error = refusal(found, mode=mode)
-        assert error.message.code is login_errors.CLEAR_TEXT
+        assert error.message.code is server_errors.CLEAR_TEXT
         assert not gave_away(found)
 
 
@@ -117,7 +117,7 @@ class TestKeyOfAServerWithoutTls:
         with impostor(greeted, *answers) as found:
             error = refusal(found, mode=mode)
             assert error.text == text_of(
-                login_errors.KEY_NOT_CHOSEN, server=f"source 127.0.0.1:{found.port}", method=method
+                server_errors.KEY_NOT_CHOSEN, server=f"source 127.0.0.1:{found.port}", method=method
             )
             assert not gave_away(found)
 
@@ -149,7 +149,7 @@ def test_a_server_that_asks_for_a_file_gets_none() -> None:
     ok, request = b"\0\0\0\2\0\0\0", b"\xfb/etc/passwd"
     with impostor("mysql_native_password", ok, ok, request) as found:
         server = f"source 127.0.0.1:{found.port}"
-        assert refusal(found).text == text_of(login_errors.NOT_MYSQL, server=server)
+        assert refusal(found).text == text_of(server_errors.NOT_MYSQL, server=server)
         found.learned()
         # After the login and two statements, there is at most the end of the session.
         assert found.received[3:] in ([], [b"\x01"])
@@ -159,7 +159,7 @@ def test_a_server_that_answers_no_question_is_not_taken_for_one() -> None:
     ok = b"\0\0\0\2\0\0\0"
     with impostor("mysql_native_password", ok, ok, ok) as found:
         server = f"source 127.0.0.1:{found.port}"
-        assert refusal(found).text == text_of(login_errors.NOT_MYSQL, server=server)
+        assert refusal(found).text == text_of(server_errors.NOT_MYSQL, server=server)
 
 
 @pytest.mark.parametrize(
@@ -180,4 +180,4 @@ def test_a_file_without_a_public_key_is_named(
         path.write_bytes(content)
     with pytest.raises(ConfigError) as caught:
         public_key(path)
-    assert caught.value.text == text_of(login_errors.PUBLIC_KEY, path=path, why=why)
+    assert caught.value.text == text_of(server_errors.PUBLIC_KEY, path=path, why=why)

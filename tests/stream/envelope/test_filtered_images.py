@@ -11,16 +11,16 @@ from connector.binlog.events.rows_header import RowsKind
 from connector.binlog.statement import StatementKind
 from connector.foundation.errors import UnsupportedChange
 from connector.foundation.settings.envelope import FilterSettings
-from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
+from connector.stream.envelope.selected_rows import SelectRowWriter
 from connector.stream.progress.sequences import TransactionOrder
 from connector.stream.source import table_errors
 from connector.stream.source.row_filters import ConditionFilters
 from tests.stream.envelope.collected import Collected
-from tests.stream.envelope.copies.test_select_rows import KEYED, NOW_US, READ_AT, row
 from tests.stream.envelope.test_record_encoder import changed, inserted, statement, table
+from tests.stream.envelope.test_selected_rows import KEYED, NOW_US, READ_AT, row
 
 if TYPE_CHECKING:
     from connector.stream.changes.transaction import RowsChange, StatementChange

@@ -11,18 +11,18 @@ from connector.binlog.statement import StatementKind
 from connector.foundation.errors import RecordTooLarge, UnsupportedChange
 from connector.stream.changes.receiver import StreamListener
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.copies.chunk import publish_events
-from connector.stream.envelope.copies.select_rows import SelectRowWriter
+from connector.stream.envelope.copied_chunk import publish_events
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.options import EnvelopeOptions, OutboxOptions
 from connector.stream.envelope.outbox_events import OutboxEvents
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.envelope.selected_rows import SelectRowWriter
 from connector.stream.progress.sequences import TransactionOrder
 from connector.stream.sink import kafka_errors
 from tests.stream.envelope.collected import Collected
-from tests.stream.envelope.copies.test_select_rows import READ_AT, column, row
 from tests.stream.envelope.test_record_encoder import NOW_US, changed, inserted, statement, table
+from tests.stream.envelope.test_selected_rows import READ_AT, column, row
 
 if TYPE_CHECKING:
     from connector.foundation.contract import SchemaColumn

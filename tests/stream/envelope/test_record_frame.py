@@ -11,8 +11,7 @@ from connector.binlog.columns.column import Column, ColumnType
 from connector.binlog.events.rows_header import RowsKind
 from connector.binlog.statement import StatementKind
 from connector.foundation.kafka_records import NO_HEADERS, Record
-from connector.stream.envelope.copies.deletes import put_deletes
-from connector.stream.envelope.copies.select_rows import SelectRowWriter
+from connector.stream.envelope.copied_deletes import put_deletes
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
@@ -24,10 +23,11 @@ from connector.stream.envelope.schemas.column_rules import (
     ColumnRules,
 )
 from connector.stream.envelope.schemas.schema_records import SchemaState
+from connector.stream.envelope.selected_rows import SelectRowWriter
 from connector.stream.progress.sequences import GapSequence, TransactionOrder
 from tests.stream.envelope.collected import Collected
-from tests.stream.envelope.copies.test_select_rows import KEYED, NOW_US, READ_AT, row
 from tests.stream.envelope.test_record_encoder import changed, inserted, statement, table
+from tests.stream.envelope.test_selected_rows import KEYED, NOW_US, READ_AT, row
 from verification.topics.record_difference import RegistryValues, difference
 
 if TYPE_CHECKING:

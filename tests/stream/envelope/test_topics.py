@@ -11,17 +11,17 @@ import pytest
 from connector.binlog.events.rows_header import RowsKind
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.copies.deletes import put_deletes
-from connector.stream.envelope.copies.select_rows import SelectRowWriter
+from connector.stream.envelope.copied_deletes import put_deletes
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.options import EnvelopeOptions, Route, TopicClaims, Topics
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.schemas.schema_records import SchemaState
+from connector.stream.envelope.selected_rows import SelectRowWriter
 from connector.stream.progress.sequences import TransactionOrder
 from tests.foundation.errors.texts import text_of
 from tests.stream.envelope.collected import Collected
-from tests.stream.envelope.copies.test_select_rows import KEYED, NOW_US, READ_AT, row
 from tests.stream.envelope.test_record_encoder import changed, inserted, table
+from tests.stream.envelope.test_selected_rows import KEYED, NOW_US, READ_AT, row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,7 @@ import pytest
 from connector.foundation.errors import ConfigError
 from connector.stream.migration import migration_errors
 from connector.stream.migration.client_position import ClientPosition
-from connector.stream.migration.connect_files import ConnectorFile
-from connector.stream.migration.offsets import file_offset
+from connector.stream.migration.kafka_connect import ConnectorFile, file_offset
 from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:

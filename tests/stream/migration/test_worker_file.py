@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.stream.migration.connect_files import read_worker
+from connector.stream.migration.kafka_connect import read_worker
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -33,7 +33,7 @@ from connector.stream.quarantine.replay import Replay
 from connector.stream.quarantine.store import QuarantineStore
 from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
-from connector.stream.sink import attempts, kafka_errors
+from connector.stream.sink import connection, kafka_errors
 from tests.binlog.encoders import encoded
 from tests.binlog.log_bytes import FORMAT_DESCRIPTION, event, tlv
 from tests.stream.changes.heard import Heard
@@ -180,7 +180,7 @@ class Kafka(BatchReceiver):
 
     def too_large(self, topic: str) -> Exception:
         return RecordTooLarge(
-            kafka_errors.RECORD_SIZE, servers="a:9092", doing=attempts.writing(topic)
+            kafka_errors.RECORD_SIZE, servers="a:9092", doing=connection.writing(topic)
         )
 
     def commit(self) -> None:

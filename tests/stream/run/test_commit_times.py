@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.stream.run.transaction_metrics import CommitTimes
+from connector.stream.run.delivery_parts import CommitTimes
 
 
 def test_those_that_follow_each_other_within_a_millisecond_count_together() -> None:

@@ -17,7 +17,7 @@ from connector.foundation.errors import ConnectorError, SinkRefused, SinkUnavail
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.checks import check_limits
-from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.stream.sink.connection import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.topics import TopicCreator
 from tests.foundation.errors.texts import text_of
 

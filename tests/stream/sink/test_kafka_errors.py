@@ -15,10 +15,9 @@ from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka import connection_errors
 from connector.kafka.failures import TimedOut
 from connector.stream.run import run_errors
-from connector.stream.sink import attempts, kafka_errors
+from connector.stream.sink import connection, kafka_errors
 from connector.stream.sink.checks import check_limits
-from connector.stream.sink.clients import KAFKA_CLIENTS
-from connector.stream.sink.connection import connector_error
+from connector.stream.sink.connection import KAFKA_CLIENTS, connector_error
 from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 SERVERS = "kafka-1:9092,kafka-2:9092"
 SETTINGS = KafkaSettings(bootstrap_servers=SERVERS.split(","), topic_prefix="shop")
-DOING = attempts.writing("shop.shop.orders")
+DOING = connection.writing("shop.shop.orders")
 REFUSALS = [
     (errors.TopicAuthorizationFailedError, kafka_errors.TOPIC_RIGHTS),
     (errors.ClusterAuthorizationFailedError, kafka_errors.CLUSTER_RIGHTS),
@@ -109,14 +108,14 @@ def test_an_open_transaction_is_no_fault_of_the_settings() -> None:
 @pytest.mark.parametrize(
     ("doing", "code", "what"),
     [
-        (attempts.creating("a", "b"), connection_errors.CREATE_TOPICS, "create topic a, b"),
-        (attempts.creating_tables(), connection_errors.CREATE_TABLES, "create topics of tables"),
-        (attempts.reading("a"), connection_errors.READ_TOPICS, "read topic a"),
-        (attempts.writing("a"), connection_errors.WRITE_TOPIC, "write to topic a"),
-        (attempts.taking_over("a"), connection_errors.TAKE_OVER, "take over transactional id a"),
-        (attempts.committing(), connection_errors.COMMIT, "commit a transaction"),
-        (attempts.aborting(), connection_errors.ABORT, "abort a transaction"),
-        (attempts.looking_at_limits(), connection_errors.LOOK_AT_LIMITS, "look at its limits"),
+        (connection.creating("a", "b"), connection_errors.CREATE_TOPICS, "create topic a, b"),
+        (connection.creating_tables(), connection_errors.CREATE_TABLES, "create topics of tables"),
+        (connection.reading("a"), connection_errors.READ_TOPICS, "read topic a"),
+        (connection.writing("a"), connection_errors.WRITE_TOPIC, "write to topic a"),
+        (connection.taking_over("a"), connection_errors.TAKE_OVER, "take over transactional id a"),
+        (connection.committing(), connection_errors.COMMIT, "commit a transaction"),
+        (connection.aborting(), connection_errors.ABORT, "abort a transaction"),
+        (connection.looking_at_limits(), connection_errors.LOOK_AT_LIMITS, "look at its limits"),
     ],
 )
 def test_a_text_says_what_was_tried(doing: Message, code: ErrorCode, what: str) -> None:

@@ -9,7 +9,7 @@ from kafka.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 
 from connector.foundation.errors import SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.sink.clients import KAFKA_CLIENTS, KafkaClients
+from connector.stream.sink.connection import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.topics import TopicCreator
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.stream.run.logging_listener import LoggingListener
+from connector.stream.run.assembly import LoggingListener
 from connector.stream.snapshot.copy_backlog import CopyQueue
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from connector.foundation.errors.visible import visible
+from connector.foundation.errors.message import visible
 from connector.foundation.record_formats import utc_text
 from connector.stream.status.formatting import (
     abbreviated,

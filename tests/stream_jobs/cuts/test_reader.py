@@ -19,7 +19,7 @@ from stream_jobs.delta.housekeeping import clean_log, write_checkpoint
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError
-from stream_jobs.run.cuts_command import show_cuts
+from stream_jobs.run.commands import show_cuts
 from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from connector.foundation.errors.catalogue import codes
 from connector.foundation.errors.code import Scope
 from stream_jobs.cuts import cut_errors
-from stream_jobs.errors import choice_errors, delta_errors, job_errors
+from stream_jobs.errors import delta_errors, job_errors
 
 ENDS_THE_JOB = (
     job_errors.SPARK_FAILED,
@@ -22,21 +22,21 @@ ENDS_THE_JOB = (
     delta_errors.COMMIT_CONFLICT,
     delta_errors.OVERWRITES,
     delta_errors.HDFS_LOGIN,
-    choice_errors.NO_SALT,
-    choice_errors.TWO_LAYOUTS,
-    choice_errors.MIRROR_NAME,
+    job_errors.NO_SALT,
+    job_errors.TWO_LAYOUTS,
+    job_errors.MIRROR_NAME,
     job_errors.OWN_FILE,
     job_errors.OTHER_OWNER,
     job_errors.TAKEN_OVER,
     job_errors.NOT_SET_ASIDE,
-    choice_errors.CUTS_TOO_LONG,
+    job_errors.CUTS_TOO_LONG,
 )
 # They are no errors.
 NEITHER = (
     job_errors.NO_MIRROR,
     job_errors.END_NOT_KEPT,
-    choice_errors.NOT_REGISTERED,
-    choice_errors.REGISTERED_ELSEWHERE,
+    job_errors.NOT_REGISTERED,
+    job_errors.REGISTERED_ELSEWHERE,
     # No cuts, while the tables go on; and those of readers.
     cut_errors.NO_PROGRESS,
     cut_errors.SEVERAL,

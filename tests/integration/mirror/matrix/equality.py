@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deltalake import DeltaTable
 
 from local_stack import connect
-from local_stack.demo.mirror import read_mirror
+from local_stack.demo.stack import read_mirror
 from local_stack.demo.verdict import OWN_PREFIX, compare_all_rows, compare_table
 from local_stack.stack_errors import LocalStackError
 

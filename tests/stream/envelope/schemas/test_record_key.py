@@ -9,15 +9,15 @@ from librt.strings import BytesWriter
 
 from connector.binlog.columns.column import Column, ColumnType
 from connector.foundation.errors import UnsupportedChange
-from connector.stream.envelope.copies.select_rows import SelectRowWriter
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.row_writer import RowWriter
 from connector.stream.envelope.schemas.column_masks import TextMask
 from connector.stream.envelope.schemas.table_schema import TableSchema, record_key_indexes
+from connector.stream.envelope.selected_rows import SelectRowWriter
 from tests.stream.envelope.collected import Collected
-from tests.stream.envelope.copies.test_select_rows import NOW_US, READ_AT, TEXT, column, row
 from tests.stream.envelope.test_row_writer import rows_event
+from tests.stream.envelope.test_selected_rows import NOW_US, READ_AT, TEXT, column, row
 
 if TYPE_CHECKING:
     from connector.foundation.contract import SchemaColumn

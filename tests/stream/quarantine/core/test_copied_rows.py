@@ -9,8 +9,7 @@ import pytest
 from connector.foundation.contract import Sequence
 from connector.foundation.errors import RecordTooLarge, UnsupportedChange
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.copies.chunk import RefusedRow
-from connector.stream.envelope.copies.chunk_frame import CopyPosition
+from connector.stream.envelope.copied_chunk import CopyPosition, RefusedRow
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.copy_guard import TableFenced

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connector.rules.server import Product, ServerVersion
-from connector.stream.source import row_log_errors
+from connector.stream.source import table_errors
 from connector.stream.source.followed_tables import BaseTable
 from connector.stream.source.row_logging import engine_gap, engine_gaps
 from tests.rules.samples import MARIADB, MYSQL_5_7, MYSQL_8_0
@@ -16,10 +16,10 @@ from tests.rules.samples import MARIADB, MYSQL_5_7, MYSQL_8_0
     [
         ("InnoDB", None),
         ("MEMORY", None),
-        ("EXAMPLE", row_log_errors.NO_ROWS),
-        ("FEDERATED", row_log_errors.REMOTE),
-        ("SPIDER", row_log_errors.REMOTE),
-        ("Columnstore", row_log_errors.UNKNOWN_ENGINE),
+        ("EXAMPLE", table_errors.NO_ROWS),
+        ("FEDERATED", table_errors.REMOTE),
+        ("SPIDER", table_errors.REMOTE),
+        ("Columnstore", table_errors.UNKNOWN_ENGINE),
     ],
 )
 def test_an_engine_decides_whether_changes_are_rows(engine: str, code: object) -> None:
@@ -29,8 +29,8 @@ def test_an_engine_decides_whether_changes_are_rows(engine: str, code: object) -
 
 def test_older_servers_log_a_delete_for_a_memory_table_that_a_restart_has_emptied() -> None:
     mariadb_10_5 = ServerVersion(Product.MARIADB, (10, 5, 23))
-    assert engine_gap("MEMORY", MYSQL_5_7) is row_log_errors.EMPTIED
-    assert engine_gap("MEMORY", mariadb_10_5) is row_log_errors.EMPTIED
+    assert engine_gap("MEMORY", MYSQL_5_7) is table_errors.EMPTIED
+    assert engine_gap("MEMORY", mariadb_10_5) is table_errors.EMPTIED
 
 
 def test_tables_are_listed_by_engine_with_the_statement_that_changes_it() -> None:

@@ -21,7 +21,7 @@ from mypy_extensions import i64
 
 from connector.foundation.contract import OP_DELETE, OP_TRUNCATE
 from connector.foundation.kafka_records import RecordTarget
-from connector.stream.envelope.copies import chunk_frame
+from connector.stream.envelope import copied_chunk
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_frame import BEFORE, RecordFrame
 from connector.stream.envelope.record_headers import RecordHeaders, TableHeaders
@@ -38,7 +38,7 @@ def put_truncate(
     database: str,
     table: str,
     schema_id: str,
-    read_at: chunk_frame.CopyPosition,
+    read_at: copied_chunk.CopyPosition,
     now_us: int,
 ) -> None:
     """Give `target` the record that all rows of a table are gone, the first one at `read_at`.
@@ -50,7 +50,7 @@ def put_truncate(
         return
     file, position = read_at.file, read_at.position
     source = SourceBlock(options)
-    source_table = SourceTable(database, table, chunk_frame.COPIED)
+    source_table = SourceTable(database, table, copied_chunk.COPIED)
     source.begin_copy(file, position, read_at.time_us, source_table, now_us)
     out = BytesWriter()
     out.write(b'{"before":null,"after":null')
@@ -60,7 +60,7 @@ def put_truncate(
         read_at.epoch,
         read_at.file_number,
         position - 1,
-        read_at.first_row // chunk_frame.ROWS_PER_EVENT,
+        read_at.first_row // copied_chunk.ROWS_PER_EVENT,
         TableHeaders(schema_id),
         f"{file}:{position}".encode(),
     )
@@ -68,7 +68,7 @@ def put_truncate(
         options.topics.of(database, table),
         None,
         out.getvalue(),
-        headers.encode(_TRUNCATE, read_at.first_row % chunk_frame.ROWS_PER_EVENT),
+        headers.encode(_TRUNCATE, read_at.first_row % copied_chunk.ROWS_PER_EVENT),
         # Kafka keeps the record from now on.
         now_us // _US_PER_MS,
     )
@@ -82,7 +82,7 @@ def put_deletes(
     options: EnvelopeOptions,
     schema: TableSchema,
     keys: Sequence[bytes],
-    read_at: chunk_frame.CopyPosition,
+    read_at: copied_chunk.CopyPosition,
     now_us: i64,
 ) -> None:
     """Give `target` the delete of each row whose record has one of `keys`.
@@ -94,7 +94,7 @@ def put_deletes(
     if values.are_dropped:
         return
     topic = options.topics.of(schema.database, schema.table)
-    headers = chunk_frame.CopiedHeaders(read_at, schema, options)
+    headers = copied_chunk.CopiedHeaders(read_at, schema, options)
     timestamp_ms = read_at.read_us // _US_PER_MS
     for number, key in enumerate(keys, read_at.first_row):
         encoded = headers.encode(_DELETE, number)
@@ -114,7 +114,7 @@ class _DeleteValues:
         options: EnvelopeOptions,
         form: RecordFrame,
         schema: TableSchema,
-        read_at: chunk_frame.CopyPosition,
+        read_at: copied_chunk.CopyPosition,
         now_us: i64,
     ) -> None:
         self._form = form
@@ -124,7 +124,7 @@ class _DeleteValues:
         self._deletes = chosen.flat_deletes if chosen is not None and chosen.is_flat else ""
         if self._deletes:
             self.have_tombstones &= self._deletes == "rewrite-with-tombstone"
-        parts = chunk_frame.copied_parts(options, form, schema, read_at, _DELETE, now_us)
+        parts = copied_chunk.copied_parts(options, form, schema, read_at, _DELETE, now_us)
         self._head, self._end = parts
 
     @property

@@ -17,7 +17,7 @@ from connector.replication.protocol.result_set import RowReceiver
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.selected import selected_reader
 from connector.stream.envelope.cells.writers import CellWriter
-from connector.stream.envelope.copies.chunk import LENGTHS, NO_KEY, Chunk, RefusedRow
+from connector.stream.envelope.copied_chunk import LENGTHS, NO_KEY, Chunk, RefusedRow
 from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
 from connector.stream.envelope.debezium.row_filter import RowFilter
 from connector.stream.envelope.record_frame import NO_BEFORE

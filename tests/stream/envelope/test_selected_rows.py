@@ -16,11 +16,11 @@ from connector.binlog.payload_reader import encode_lenenc
 from connector.foundation.contract import Sequence
 from connector.foundation.errors import RecordTooLarge, UnsupportedChange
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.copies.chunk_frame import CopyPosition
-from connector.stream.envelope.copies.select_rows import SelectRowWriter
+from connector.stream.envelope.copied_chunk import CopyPosition
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.envelope.selected_rows import SelectRowWriter
 from connector.stream.sink import kafka_errors
 from tests.foundation.errors.texts import text_of
 from tests.stream.envelope.collected import Collected
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from connector.foundation.contract import SchemaColumn
     from connector.foundation.kafka_records import Record
-    from connector.stream.envelope.copies.chunk import Chunk
+    from connector.stream.envelope.copied_chunk import Chunk
 
 OPTIONS = EnvelopeOptions("p", "mysql", "1.2.3")
 READ_AT = CopyPosition(

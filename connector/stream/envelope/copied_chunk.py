@@ -8,17 +8,138 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, final
 
-from librt.strings import read_i64_le
+from librt.strings import BytesWriter, read_i64_le
 from mypy_extensions import i64
 
-from connector.foundation.contract import OP_READ
+from connector.foundation.contract import OP_READ, SEQ_ROW_DIGITS
 from connector.foundation.errors import ConnectorError, RecordTooLarge, UnsupportedChange
 from connector.foundation.kafka_records import RecordTarget
-from connector.stream.envelope.copies import chunk_frame
+from connector.stream.envelope.cloud_events import EVENT_END, CloudEvents
+from connector.stream.envelope.flat_fields import FlatFields
 from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.outbox_events import OutboxEvents
 from connector.stream.envelope.record_frame import NO_BEFORE, RecordFrame
+from connector.stream.envelope.record_headers import RecordHeaders, TableHeaders
 from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.envelope.source_block import SourceBlock, SourceTable
+
+# What `source` says of a copied row, unless it is the first or the last of a snapshot.
+COPIED: Final = "true"
+_FIRST: Final = "first"
+_LAST: Final = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPosition:
+    """Where the rows of a chunk stand in the log and in the order of changes.
+
+    Their sequences are (epoch, number of `file`, position - 1, n // 10^8, n % 10^8), n counting
+    from `first_row`: after every change that was delivered before, and before all that follow.
+    """
+
+    epoch: int
+    file: str
+    file_number: int
+    position: int  # first byte after the last delivered transaction
+    first_row: int  # number of copied rows that were written at this position before
+    read_us: int  # time of the SELECT by the connector's clock, in microseconds since 1970
+    time_us: int  # when the source was at `position`, by its log, in microseconds since 1970
+    # What `source` says of the first and of the last row of the chunk.
+    first: str = COPIED
+    last: str = COPIED
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether a row of the chunk is the first or the last of a table."""
+        return self.first != COPIED or self.last != COPIED
+
+    def mark(self, *, is_first: bool, is_last: bool) -> str:
+        """Return what `source` says of a row; if two marks fit, Debezium's choice."""
+        first = self.first if is_first else COPIED
+        last = self.last if is_last else COPIED
+        return first if last == COPIED or (first == _FIRST and last != _LAST) else last
+
+
+ROWS_PER_EVENT: Final = 10**SEQ_ROW_DIGITS
+
+
+@final
+class CopiedHeaders:
+    """Writes the headers of the rows of one SELECT."""
+
+    __slots__ = ("_event", "_headers", "_read_at", "_table", "_transaction_id")
+
+    def __init__(
+        self, read_at: CopyPosition, schema: TableSchema, options: EnvelopeOptions
+    ) -> None:
+        """Take the position of the rows, and their column list."""
+        self._read_at = read_at
+        owner = options.owner(schema.database, schema.table)
+        self._table = TableHeaders(schema.schema_id, owner)
+        self._transaction_id = f"{read_at.file}:{read_at.position}".encode()
+        self._headers = RecordHeaders()
+        self._event: i64 = -1
+
+    def encode(self, op: i64, number: i64) -> bytes:
+        """Return the headers of row `number` of all that are copied there; `op` is a letter."""
+        return self._headers.encode(op, self._row(number))
+
+    def encode_more(self, op: i64, number: i64, headers: list[tuple[bytes, bytes | None]]) -> bytes:
+        """Return the headers as `encode`, with others after them; None is a header's NULL."""
+        return self._headers.encode_more(op, self._row(number), headers)
+
+    def _row(self, number: i64) -> i64:
+        """Return the number of a row in its event, and begin the event."""
+        event: i64 = number // ROWS_PER_EVENT
+        if event != self._event:
+            self._event = event
+            read_at = self._read_at
+            self._headers.begin(
+                read_at.epoch,
+                read_at.file_number,
+                read_at.position - 1,
+                event,
+                self._table,
+                self._transaction_id,
+            )
+        return number - event * ROWS_PER_EVENT
+
+
+def copied_parts(
+    options: EnvelopeOptions,
+    form: RecordFrame,
+    schema: TableSchema,
+    read_at: CopyPosition,
+    op: i64,
+    now_us: i64,
+    snapshot: str = COPIED,
+) -> tuple[bytes, bytes]:
+    """Return what comes before `{"before":` or a row without an envelope, and what follows it.
+
+    Each record is about one row of `schema`, with the operation `op`, encoded at `now_us`, and has
+    `snapshot` in its source.
+    """
+    table = SourceTable(schema.database, schema.table, snapshot)
+    file, position, read_us = read_at.file, read_at.position, read_at.read_us
+    chosen = options.debezium
+    # Debezium's copied rows have the time of the SELECT, by the connector's clock.
+    time_us = read_at.time_us if chosen is None else read_us
+    out = BytesWriter()
+    if chosen is not None and chosen.is_flat:
+        fields = FlatFields(options)
+        fields.begin_copy(file, position, read_us, table, now_us)
+        fields.put(out, op, 0)
+        return form.flat_head, out.getvalue()
+    if chosen is not None and chosen.is_cloud_event:
+        events = CloudEvents(options)
+        events.begin_copy(file, position, read_us, table)
+        events.put(out, op, 0)
+        return out.getvalue(), EVENT_END
+    source = SourceBlock(options)
+    source.begin_copy(file, position, time_us, table, now_us)
+    source.put(out, op, 0)
+    return form.no_before[: -len(NO_BEFORE)], out.getvalue()
+
 
 # A compiled dataclass looks the types of its fields up.
 
@@ -50,7 +171,7 @@ class _Values:
         options: EnvelopeOptions,
         form: RecordFrame,
         schema: TableSchema,
-        read_at: chunk_frame.CopyPosition,
+        read_at: CopyPosition,
         now_us: i64,
     ) -> None:
         self._options = options
@@ -58,9 +179,7 @@ class _Values:
         self._schema = schema
         self._read_at = read_at
         self._now_us: i64 = now_us
-        self._head, self._end = chunk_frame.copied_parts(
-            options, form, schema, read_at, _READ, now_us
-        )
+        self._head, self._end = copied_parts(options, form, schema, read_at, _READ, now_us)
         is_flat = options.debezium is not None and options.debezium.is_flat
         # A row without an envelope is taken out of one, without its last brace.
         self._skipped: i64 = len(NO_BEFORE) if is_flat else 0
@@ -69,10 +188,10 @@ class _Values:
     def of(self, data: bytes, start: i64, end: i64, mark: str) -> bytes:
         """Return the value of the row in `data[start:end]`, whose source says `mark`."""
         row = data[start + self._skipped : end - self._dropped]
-        if mark == chunk_frame.COPIED:
+        if mark == COPIED:
             head = self._head
             return head + row + self._end if head else row + self._end
-        before, after = chunk_frame.copied_parts(
+        before, after = copied_parts(
             self._options, self._form, self._schema, self._read_at, _READ, self._now_us, mark
         )
         return before + row + after
@@ -116,7 +235,7 @@ class Chunk:
         self,
         target: RecordTarget,
         options: EnvelopeOptions,
-        read_at: chunk_frame.CopyPosition,
+        read_at: CopyPosition,
         touched: AbstractSet[bytes],
         now_us: i64,
     ) -> i64:
@@ -129,7 +248,7 @@ class Chunk:
         topic = options.topics.of(schema.database, schema.table)
         form = RecordFrame(options, schema)
         values = _Values(options, form, schema, read_at, now_us)
-        headers = chunk_frame.CopiedHeaders(read_at, schema, options)
+        headers = CopiedHeaders(read_at, schema, options)
         timestamp_ms: i64 = read_at.read_us // _US_PER_MS
         some_touched = len(touched) > 0
         is_marked = read_at.is_marked
@@ -154,7 +273,7 @@ class Chunk:
             number += 1
             if some_touched and row_key in touched:
                 continue
-            mark = chunk_frame.COPIED
+            mark = COPIED
             if is_marked:
                 mark = read_at.mark(is_first=number == 1, is_last=at == size)
             value = values.of(data, start, value_end, mark)
@@ -213,14 +332,14 @@ def publish_events(
     events: OutboxEvents,
     target: RecordTarget,
     options: EnvelopeOptions,
-    read_at: chunk_frame.CopyPosition,
+    read_at: CopyPosition,
     touched: AbstractSet[bytes],
 ) -> int:
     """Give `target` the event of each row whose key is not in `touched`; return their number.
 
     A row that cannot be an event, or whose record is too large, joins those that are `refused`.
     """
-    headers = chunk_frame.CopiedHeaders(read_at, chunk.schema, options)
+    headers = CopiedHeaders(read_at, chunk.schema, options)
     number = read_at.first_row
     for row_key, row in chunk.rows():
         if row_key in touched:

@@ -1,1 +1,0 @@
-"""Rows of SELECTs become the same JSON as rows of events."""
