@@ -87,10 +87,6 @@ class DoubleReader(PrintedReader):
         """Append the JSON number with the fewest digits that read back to the same value."""
         put_float64(out, require_finite(read_f64_le(image.data, image.take(FLOAT64_LENGTH))))
 
-    def put_repr(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append what Python's `repr` of the number is."""
-        put_float64_as_python(out, read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
-
     def skip(self, image: PayloadReader) -> None:
         image.skip(FLOAT64_LENGTH)
 

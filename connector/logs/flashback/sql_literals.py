@@ -43,11 +43,11 @@ from connector.binlog.sql_text import (
     put_text,
     sql_text,
 )
-from connector.binlog.text_writer import put_ascii, put_uint
+from connector.binlog.text_writer import put_ascii
 from connector.foundation.errors import UnsupportedChange
 from connector.logs import undo_errors
-from connector.logs.dump.text.string_values import ValueWriter
-from connector.logs.dump.text.values import BitText, NumberText, TemporalText
+from connector.logs.dump.text.values import BitText, in_quotes
+from connector.stream.envelope.cells.writers import CellWriter, EnumWriter, NumberWriter, SetWriter
 
 # Character sets whose bytes are written as text of the connection, which is utf8mb4.
 UTF8_CHARSETS = ("utf8mb4", "utf8mb3", "ascii")
@@ -70,7 +70,7 @@ def raw_columns(columns: list[Column]) -> list[Column]:
     ]
 
 
-def literal_writer(column: Column, reader: ColumnReader) -> ValueWriter:
+def literal_writer(column: Column, reader: ColumnReader) -> CellWriter:
     """Return the writer for the values of `column`.
 
     `reader` reads text as bytes and labels as numbers (`raw_columns`). The writer raises
@@ -81,7 +81,7 @@ def literal_writer(column: Column, reader: ColumnReader) -> ValueWriter:
     return LITERALS[family](column, reader)
 
 
-def condition(column: Column, reader: ColumnReader) -> tuple[bytes, ValueWriter]:
+def condition(column: Column, reader: ColumnReader) -> tuple[bytes, CellWriter]:
     """Return what comes before the value in the condition that the column holds it, and its writer.
 
     Text is compared byte by byte, because a collation may treat different texts as equal.
@@ -155,7 +155,7 @@ _KEPT_BYTES_MAX: Final = 1024 * 1024
 
 
 @final
-class _TextLiteral(ValueWriter):
+class _TextLiteral(CellWriter):
     """Text that is stored in the character set of the connection."""
 
     __slots__ = ("_charset", "_prefix")
@@ -180,7 +180,7 @@ class _TextLiteral(ValueWriter):
 
 
 @final
-class _CharsetLiteral(ValueWriter):
+class _CharsetLiteral(CellWriter):
     """Text in another character set, or compressed."""
 
     __slots__ = ("_charset", "_reader")
@@ -194,7 +194,7 @@ class _CharsetLiteral(ValueWriter):
 
 
 @final
-class _BytesLiteral(ValueWriter):
+class _BytesLiteral(CellWriter):
     """The bytes of strings, geometries and vectors, as the column stores them."""
 
     __slots__ = ("_prefix", "_reader")
@@ -213,7 +213,7 @@ class _BytesLiteral(ValueWriter):
 
 
 @final
-class _FloatLiteral(ValueWriter):
+class _FloatLiteral(CellWriter):
     """FLOAT and DOUBLE: with an exponent, a number is a DOUBLE, which holds each FLOAT."""
 
     __slots__ = ("_is_double", "_reader")
@@ -236,33 +236,7 @@ class _FloatLiteral(ValueWriter):
 
 
 @final
-class _EnumLiteral(ValueWriter):
-    """The numbers of labels."""
-
-    __slots__ = ("_reader",)
-
-    def __init__(self, _: object, reader: EnumReader) -> None:
-        self._reader = reader
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        put_uint(out, self._reader.read_index(image))
-
-
-@final
-class _SetLiteral(ValueWriter):
-    """The masks of labels."""
-
-    __slots__ = ("_reader",)
-
-    def __init__(self, _: object, reader: SetReader) -> None:
-        self._reader = reader
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        put_ascii(out, str(self._reader.read_mask(image)))
-
-
-@final
-class _JsonLiteral(ValueWriter):
+class _JsonLiteral(CellWriter):
     """Documents."""
 
     __slots__ = ("_reader", "_text")
@@ -289,7 +263,7 @@ class _JsonLiteral(ValueWriter):
 
 
 @final
-class _JsonText(ValueWriter):
+class _JsonText(CellWriter):
     """The text of documents."""
 
     __slots__ = ("_reader",)
@@ -301,28 +275,36 @@ class _JsonText(ValueWriter):
         out.write(string_literal(self._reader.read_text(image)).encode())
 
 
-def _text(column: Column, reader: CharacterReader) -> ValueWriter:
+def _text(column: Column, reader: CharacterReader) -> CellWriter:
     if isinstance(reader, StringReader) and column.charset in UTF8_CHARSETS:
         return _TextLiteral(column, reader)
     return _CharsetLiteral(column, reader)
+
+
+def _number_of_enum(_: object, reader: EnumReader) -> CellWriter:
+    return EnumWriter(reader, [])
+
+
+def _mask_of_set(_: object, reader: SetReader) -> CellWriter:
+    return SetWriter(reader, None)
 
 
 # Compared by their bytes.
 _STORED: Final = (*CHARACTERS, *BINARIES, Family.GEOMETRY, Family.VECTOR)
 
 # Any stands for the reader of the family. A TIMESTAMP is in UTC, the time zone of the session.
-LITERALS: Final[dict[Family, Callable[[Column, Any], ValueWriter]]] = {
-    **dict.fromkeys(INTEGERS, NumberText),
+LITERALS: Final[dict[Family, Callable[[Column, Any], CellWriter]]] = {
+    **dict.fromkeys(INTEGERS, NumberWriter),
     **dict.fromkeys(CHARACTERS, _text),
     **dict.fromkeys(BINARIES, _BytesLiteral),
-    **dict.fromkeys(PRINTED, TemporalText),
-    Family.DECIMAL: NumberText,
+    **dict.fromkeys(PRINTED, in_quotes),
+    Family.DECIMAL: NumberWriter,
     Family.FLOAT: _FloatLiteral,
     Family.DOUBLE: _FloatLiteral,
     Family.BIT: BitText,
-    Family.ENUM: _EnumLiteral,
-    Family.SET: _SetLiteral,
-    Family.YEAR: NumberText,
+    Family.ENUM: _number_of_enum,
+    Family.SET: _mask_of_set,
+    Family.YEAR: NumberWriter,
     Family.JSON: _JsonLiteral,
     Family.GEOMETRY: _BytesLiteral,
     Family.VECTOR: _BytesLiteral,

@@ -17,7 +17,7 @@ from contextlib import suppress
 from json.encoder import encode_basestring
 from typing import Any, Final, final
 
-from librt.strings import BytesWriter, read_f64_le
+from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.column import (
@@ -31,19 +31,27 @@ from connector.binlog.columns.column import (
     Family,
     JsonDiffs,
 )
-from connector.binlog.columns.floats import FLOAT64_LENGTH, put_float64_as_python
 from connector.binlog.columns.integers import EnumReader, SetReader
-from connector.binlog.columns.json import DocumentReader, changed_document
+from connector.binlog.columns.json import (
+    ABSENT_BEFORE,
+    NULL_BEFORE,
+    DocumentReader,
+    changed_document,
+)
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
+from connector.binlog.events.rows import RowsEvent
 from connector.binlog.payload_reader import PayloadReader
-from connector.binlog.text_writer import QUOTE, put_ascii, put_uint, put_utf8
+from connector.binlog.text_writer import QUOTE, put_ascii, put_utf8
 from connector.logs.dump.json.table_facts import dumps
 from connector.logs.output import LARGE, LineOutput, encoded
 from connector.stream.envelope.cells.writers import (
     CellWriter,
     DocumentWriter,
+    DoubleWriter,
+    EnumWriter,
     NumberWriter,
     QuotedWriter,
+    SetWriter,
 )
 
 
@@ -61,17 +69,6 @@ def has_unknown_charset(column: Column) -> bool:
         ColumnType.VARCHAR,
         ColumnType.VAR_STRING,
     )
-
-
-@final
-class _DoubleCell(CellWriter):
-    __slots__ = ()
-
-    def __init__(self, _: object, __: object) -> None:
-        """Need nothing: all have eight bytes."""
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        put_float64_as_python(out, read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
 
 
 @final
@@ -119,38 +116,6 @@ class _BytesCell(CellWriter):
 
 
 @final
-class _EnumCell(CellWriter):
-    __slots__ = ("_labels", "_reader")
-
-    def __init__(self, _: object, reader: EnumReader) -> None:
-        self._reader = reader
-        self._labels = [encoded(encode_basestring(label)) for label in reader.labels]
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        index = self._reader.read_index(image)
-        labels = self._labels
-        if index < len(labels):
-            out.write(labels[index])
-        else:
-            put_uint(out, index)
-
-
-@final
-class _SetCell(CellWriter):
-    __slots__ = ("_reader",)
-
-    def __init__(self, _: object, reader: SetReader) -> None:
-        self._reader = reader
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        value = self._reader.read(image)
-        if isinstance(value, str):
-            put_string(out, value)
-        else:
-            put_ascii(out, str(value))
-
-
-@final
 class _GeometryCell(CellWriter):
     __slots__ = ("_reader",)
 
@@ -175,6 +140,17 @@ def _bytes(column: Column, reader: CharacterReader) -> CellWriter:
     return _BytesCell(column, reader)
 
 
+def _enum(_: Column, reader: EnumReader) -> CellWriter:
+    return EnumWriter(reader, [encoded(encode_basestring(label)) for label in reader.labels])
+
+
+def _set(_: Column, reader: SetReader) -> CellWriter:
+    labels = reader.labels
+    if labels is None:
+        return SetWriter(reader, None)
+    return SetWriter(reader, [encoded(encode_basestring(label)[1:-1]) for label in labels])
+
+
 # Any stands for the reader of the family.
 CELLS: Final[dict[Family, Callable[[Column, Any], CellWriter]]] = {
     **dict.fromkeys(INTEGERS, NumberWriter),
@@ -183,10 +159,10 @@ CELLS: Final[dict[Family, Callable[[Column, Any], CellWriter]]] = {
     **dict.fromkeys(PRINTED, QuotedWriter),
     Family.DECIMAL: QuotedWriter,
     Family.FLOAT: NumberWriter,
-    Family.DOUBLE: _DoubleCell,
+    Family.DOUBLE: DoubleWriter,
     Family.BIT: NumberWriter,
-    Family.ENUM: _EnumCell,
-    Family.SET: _SetCell,
+    Family.ENUM: _enum,
+    Family.SET: _set,
     Family.YEAR: NumberWriter,
     Family.JSON: DocumentWriter,
     Family.GEOMETRY: _GeometryCell,
@@ -213,28 +189,91 @@ def put_changes(
     out.write(encoded(dumps({"json_diff": diffs})))
 
 
-def put_in_pieces(
-    cell: CellWriter,
-    reader: ColumnReader,
-    image: PayloadReader,
-    out: BytesWriter,
-    output: LineOutput | None,
-) -> BytesWriter:
-    """Append what `cell` does of the value that `reader` reads; a large one in pieces.
+@final
+class UnusualValues:
+    """Writes the values of an event that is large, or that has changes of documents."""
 
-    Without `output`, whose block is `out`, it is not cut. Returns the block that is then the last.
-    """
-    start = image.offset
-    if output is not None and isinstance(reader, (CharacterReader, DocumentReader)):
-        value = reader.read(image)
-        if isinstance(value, bytes) and isinstance(cell, _Utf8Cell):
-            with suppress(UnicodeDecodeError):
-                value = value.decode()
-        if isinstance(value, (str, bytes)) and len(value) > LARGE:
-            return _put_large(value, output)
-        image.offset = start
-    cell.put(image, out)
-    return out
+    __slots__ = (
+        "_apply_diffs",
+        "_documents",
+        "_is_after",
+        "_output",
+        "_partial",
+        "_plan",
+        "_readers",
+    )
+
+    def __init__(self, event: RowsEvent, output: LineOutput | None, *, apply_diffs: bool) -> None:
+        """Write large values to `output` in pieces; without it, nothing is cut.
+
+        With `apply_diffs`, changes of a document are replaced by the resulting document.
+        """
+        plan = event.plan
+        self._partial = event.partial
+        self._plan = plan
+        self._readers = plan.readers
+        self._output = output
+        self._apply_diffs = apply_diffs
+        self._is_after = False
+        # Where the image before has its values, by column.
+        self._documents: dict[int, int] = {}
+
+    def begin_before(self) -> None:
+        """Go to an image before a change."""
+        self._is_after = False
+        self._readers = self._plan.readers
+        self._documents.clear()
+
+    def begin_after(self, image: PayloadReader) -> None:
+        """Go to an image after a change; read the part before a partial one."""
+        self._is_after = True
+        if self._partial:
+            self._readers = self._plan.partial_readers(image)
+
+    def note_null(self, index: i64) -> None:
+        """Note that the value of a column is NULL."""
+        if not self._is_after:
+            self._documents[int(index)] = NULL_BEFORE
+
+    def put(
+        self, index: i64, cell: CellWriter, image: PayloadReader, out: BytesWriter
+    ) -> BytesWriter:
+        """Append the value of a column; return the block that is then the last."""
+        reader = self._readers[index]
+        own = self._plan.readers[index]
+        if reader is own:
+            if not self._is_after:
+                self._documents[int(index)] = int(image.offset)
+            return self._put_value(cell, reader, image, out)
+        before = ABSENT_BEFORE
+        if self._apply_diffs:
+            before = self._documents.get(int(index), ABSENT_BEFORE)
+        put_changes(image, reader, own, before, out)
+        return out
+
+    def give_way(self, out: BytesWriter) -> BytesWriter:
+        """Let a full block be written after a row; return the block that is then the last."""
+        output = self._output
+        if output is None:
+            return out
+        output.give_way()
+        return output.block
+
+    def _put_value(
+        self, cell: CellWriter, reader: ColumnReader, image: PayloadReader, out: BytesWriter
+    ) -> BytesWriter:
+        start = image.offset
+        output = self._output
+        if output is not None and isinstance(reader, (CharacterReader, DocumentReader)):
+            value = reader.read(image)
+            if isinstance(value, bytes) and isinstance(cell, _Utf8Cell):
+                with suppress(UnicodeDecodeError):
+                    value = value.decode()
+            if isinstance(value, (str, bytes)) and len(value) > LARGE:
+                return _put_large(value, output)
+            image.offset = start
+        cell.put(image, out)
+        return out
 
 
 def _put_large(value: str | bytes, output: LineOutput) -> BytesWriter:

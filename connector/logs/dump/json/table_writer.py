@@ -5,20 +5,13 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_i16_le
 from mypy_extensions import i64, u8
 
-from connector.binlog.columns.column import ColumnReader
-from connector.binlog.columns.json import ABSENT_BEFORE, NULL_BEFORE
 from connector.binlog.columns.row_images import all_set, bitmap_length, column_error, is_set
 from connector.binlog.events import rows_header
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.payload_reader import PayloadReader
-from connector.binlog.text_writer import QUOTE, put_ascii
 from connector.foundation.errors import DecodeError
-from connector.logs.dump.json.cells import (
-    json_cell,
-    put_changes,
-    put_in_pieces,
-)
+from connector.logs.dump.json.cells import UnusualValues, json_cell
 from connector.logs.dump.json.table_facts import columns_of, dumps, extra_row_info
 from connector.logs.output import LineOutput, encoded
 from connector.stream.envelope.cells.writers import CellWriter
@@ -112,15 +105,12 @@ class TableWriter:
                 self._plain = info
         if info is self._plain:
             self._put_start(event.flags, out)
+        values: UnusualValues | None = None
+        if output is not None or event.partial:
+            values = UnusualValues(event, output, apply_diffs=apply_diffs)
         try:
-            if (
-                output is None
-                and not event.partial
-                and (self._image_columns(before) or self._image_columns(after))
-            ):
-                self._put_rows(event.kind, event.images(), before, after, out)
-            else:
-                out = self._put_any_rows(event, out, output, apply_diffs)
+            is_lone = not self._has_columns(before, after) and event.has_lone_row()
+            out = self._put_rows(is_lone, event.images(), before, after, values, out)
         except DecodeError as error:
             raise event.unreadable(error) from error
         out.write(b"]}")
@@ -151,12 +141,15 @@ class TableWriter:
             after = None
         elif kind is rows_header.UPDATE:
             after = self.table_map.read_bitmap(body)
-        if not (self._image_columns(before) or self._image_columns(after)) or not self._can_read():
+        if not self._has_columns(before, after) or not self._can_read():
             return False
         self._put_start(i64(read_i16_le(data, start + _FLAGS_OFFSET)) & _U16, out)
-        self._put_rows(kind, body, before, after, out)
+        self._put_rows(False, body, before, after, None, out)
         out.write(b"]}")
         return True
+
+    def _has_columns(self, before: bytes | None, after: bytes | None) -> bool:
+        return self._image_columns(before) > 0 or self._image_columns(after) > 0
 
     def _image_columns(self, present: bytes | None) -> i64:
         """Return how many columns an image has, 0 without the image."""
@@ -205,39 +198,56 @@ class TableWriter:
 
     def _put_rows(
         self,
-        kind: rows_header.RowsKind,
+        is_lone: bool,
         image: PayloadReader,
         before: bytes | None,
         after: bytes | None,
+        values: UnusualValues | None,
         out: BytesWriter,
-    ) -> None:
+    ) -> BytesWriter:
+        """Append all rows, also a lone one without a byte; return the block that is then the last.
+
+        `values` writes the values of an event that is large, or has changes of documents.
+        """
         before_columns = self._image_columns(before)
         after_columns = self._image_columns(after)
         several = False
-        while image.offset < image.end:
+        while is_lone or image.offset < image.end:
+            is_lone = False
             if several:
                 out.append(u8(_COMMA))
             several = True
-            if kind is rows_header.INSERT:
+            if before is None:
                 out.write(b'{"op":"insert","after":')
-                self._put_image(image, after, after_columns, out)
-            elif kind is rows_header.DELETE:
-                out.write(b'{"op":"delete","before":')
-                self._put_image(image, before, before_columns, out)
             else:
-                out.write(b'{"op":"update","before":')
-                self._put_image(image, before, before_columns, out)
-                out.write(b',"after":')
-                self._put_image(image, after, after_columns, out)
+                out.write(
+                    b'{"op":"delete","before":' if after is None else b'{"op":"update","before":'
+                )
+                if values is not None:
+                    values.begin_before()
+                out = self._put_image(image, before, before_columns, values, out)
+                if after is not None:
+                    out.write(b',"after":')
+            if after is not None:
+                if values is not None:
+                    values.begin_after(image)
+                out = self._put_image(image, after, after_columns, values, out)
             out.append(u8(_CLOSE_OBJECT))
+            if values is not None:
+                out = values.give_way(out)
+        return out
 
     def _put_image(
-        self, image: PayloadReader, present: bytes | None, columns: i64, out: BytesWriter
-    ) -> None:
+        self,
+        image: PayloadReader,
+        present: bytes,
+        columns: i64,
+        values: UnusualValues | None,
+        out: BytesWriter,
+    ) -> BytesWriter:
         """Append an image that holds so many columns, those whose bit is set."""
         cells = self._cells
         assert cells is not None
-        assert present is not None
         data = image.data
         nulls = image.take(bitmap_length(columns))
         full = columns == len(cells)
@@ -252,87 +262,16 @@ class TableWriter:
                     bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call
                     if bits >> (number & 7) & 1:
                         out.write(_NULL)
-                    else:
+                        if values is not None:
+                            values.note_null(index)
+                    elif values is None:
                         cell.put(image, out)
+                    else:
+                        out = values.put(index, cell, image, out)
                     number += 1
                 else:
                     out.write(_ABSENT)
                 index += 1
-        except DecodeError as error:
-            raise column_error(self.table_map.columns[index], index, error) from error
-        out.append(u8(_CLOSE))
-
-    def _put_any_rows(
-        self, event: RowsEvent, out: BytesWriter, output: LineOutput | None, apply_diffs: bool
-    ) -> BytesWriter:
-        """Append rows that are large, or have changes of documents, or images without a column.
-
-        Returns the block that is then the last one of `output`.
-        """
-        before = event.before_columns_present
-        after = event.after_columns_present
-        is_lone = event.has_lone_row()
-        image = event.images()
-        several = False
-        while is_lone or image.offset < image.end:
-            is_lone = False
-            out.write(b',{"op":"' if several else b'{"op":"')
-            several = True
-            put_ascii(out, event.kind.value)
-            out.append(u8(QUOTE))
-            # Where the image before has its values, by column.
-            documents: dict[int, int] = {}
-            if before is not None:
-                out.write(b',"before":')
-                indexes = self.table_map.row_plan.indexes(before)
-                readers = self.table_map.row_plan.readers
-                out = self._put_any_image(image, indexes, readers, out, output, documents)
-            if after is not None:
-                out.write(b',"after":')
-                plan = self.table_map.row_plan
-                readers = plan.partial_readers(image) if event.partial else plan.readers
-                known = documents if apply_diffs else {}
-                out = self._put_any_image(image, plan.indexes(after), readers, out, output, known)
-            out.append(u8(_CLOSE_OBJECT))
-            if output is not None:
-                output.give_way()
-                out = output.block
-        return out
-
-    def _put_any_image(
-        self,
-        image: PayloadReader,
-        indexes: list[int],
-        readers: list[ColumnReader],
-        out: BytesWriter,
-        output: LineOutput | None,
-        documents: dict[int, int],
-    ) -> BytesWriter:
-        """Append one image; `readers` may read changes of `documents`."""
-        cells = self._cells
-        assert cells is not None
-        own = self.table_map.row_plan.readers
-        nulls = image.take(bitmap_length(len(indexes)))
-        number: i64 = 0
-        index = 0
-        try:
-            for index, cell in enumerate(cells):
-                out.append(u8(_COMMA if index else _OPEN))
-                if number == len(indexes) or indexes[number] != index:
-                    out.write(_ABSENT)
-                    continue
-                is_null = is_set(image.data, nulls, number)
-                number += 1
-                reader = readers[index]
-                if is_null:
-                    documents.setdefault(index, NULL_BEFORE)
-                    out.write(_NULL)
-                elif reader is not own[index]:
-                    at = documents.get(index, ABSENT_BEFORE)
-                    put_changes(image, reader, own[index], at, out)
-                else:
-                    documents.setdefault(index, int(image.offset))
-                    out = put_in_pieces(cell, reader, image, out, output)
         except DecodeError as error:
             raise column_error(self.table_map.columns[index], index, error) from error
         out.append(u8(_CLOSE))

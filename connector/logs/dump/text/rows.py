@@ -32,10 +32,11 @@ from connector.binlog.sql_text import ESCAPES, quoted_identifier, quoted_name
 from connector.binlog.text_writer import put_uint
 from connector.foundation.errors import DecodeError
 from connector.logs.dump.text.statements import comment_lines
-from connector.logs.dump.text.string_values import DiffsText, ValueWriter
+from connector.logs.dump.text.string_values import DiffsText, StringText
 from connector.logs.dump.text.values import value_writer
 from connector.logs.event_info import ROWS_FLAGS
 from connector.logs.output import LARGE, NEWLINE, LineOutput, encoded
+from connector.stream.envelope.cells.writers import CellWriter
 
 # By the bytes of the length.
 _BLOB_NAMES = {
@@ -113,7 +114,7 @@ class _ColumnLine:
 
     __slots__ = ("end", "index", "null", "start", "value")
 
-    def __init__(self, index: int, column: Column, value: ValueWriter) -> None:
+    def __init__(self, index: int, column: Column, value: CellWriter) -> None:
         comment = column_text(column)
         self.index = index
         self.value = value
@@ -202,11 +203,12 @@ class TableRows:
                     out.write(line.null)
                 else:
                     out.write(line.start)
-                    if large:
-                        line.value.put_in_pieces(image, output)
+                    value = line.value
+                    if large and isinstance(value, StringText):
+                        value.put_in_pieces(image, output)
                         out = output.block
                     else:
-                        line.value.put(image, out)
+                        value.put(image, out)
                     out.write(line.end)
                 number += 1
         except DecodeError as error:

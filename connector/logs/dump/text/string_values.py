@@ -1,7 +1,7 @@
-"""Strings and JSON documents of row images in quotes, and the interface of all writers of values.
+"""Strings and JSON documents of row images in quotes.
 
-A writer makes text from the bytes of a value, without a Python object. Large strings are written in
-pieces. Changes of a JSON document in place of it become calls of JSON functions, as in mysqlbinlog.
+Large strings are written in pieces. Changes of a JSON document in place of it become calls of JSON
+functions, as in mysqlbinlog.
 """
 
 from __future__ import annotations
@@ -16,32 +16,13 @@ from connector.binlog.columns.strings import CharacterReader, StringReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import QUOTE, put_bytes, put_text, quoted_text
 from connector.logs.output import LARGE, LineOutput, encoded
+from connector.stream.envelope.cells.writers import CellWriter
 
 if TYPE_CHECKING:
     from connector.binlog.columns.json import DocumentReader
 
 
-class ValueWriter:
-    """Writes the values of one column, except NULL."""
-
-    __slots__ = ()
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Read the value at the front of `image`, and append its text.
-
-        Raises DecodeError for bytes that are not a value; a part of the text may be appended then.
-        """
-        raise NotImplementedError
-
-    def put_in_pieces(self, image: PayloadReader, output: LineOutput) -> None:
-        """Do the same for a value that may be large, and write its text piece by piece.
-
-        The value must have been read before, so that it has no error.
-        """
-        self.put(image, output.block)
-
-
-class _StringText(ValueWriter):
+class StringText(CellWriter):
     """A value that may be large."""
 
     __slots__ = ("_any_reader",)
@@ -50,6 +31,10 @@ class _StringText(ValueWriter):
         self._any_reader = reader
 
     def put_in_pieces(self, image: PayloadReader, output: LineOutput) -> None:
+        """Do as `put`, and write the text piece by piece.
+
+        The value must have been read before, so that it has no error.
+        """
         value = self._any_reader.read(image)
         assert isinstance(value, (str, bytes))
         output.block.append(u8(QUOTE))
@@ -67,7 +52,7 @@ class _StringText(ValueWriter):
 
 
 @final
-class Utf8Text(_StringText):
+class Utf8Text(StringText):
     """Text that is stored as UTF-8: CHAR, VARCHAR and TEXT of nearly every table."""
 
     __slots__ = ("_prefix",)
@@ -89,7 +74,7 @@ class Utf8Text(_StringText):
 
 
 @final
-class BytesText(_StringText):
+class BytesText(StringText):
     """Bytes, and text of an unknown character set."""
 
     __slots__ = ("_reader",)
@@ -104,7 +89,7 @@ class BytesText(_StringText):
 
 
 @final
-class CharsetText(_StringText):
+class CharsetText(StringText):
     """Text in other character sets, or compressed."""
 
     __slots__ = ("_reader",)
@@ -124,7 +109,7 @@ class CharsetText(_StringText):
 
 
 @final
-class DocumentText(_StringText):
+class DocumentText(StringText):
     """JSON, in quotes."""
 
     __slots__ = ("_reader",)
@@ -159,7 +144,7 @@ _CALLS = {
 
 
 @final
-class DiffsText(ValueWriter):
+class DiffsText(CellWriter):
     """The changes of one column's documents; they may need several lines."""
 
     __slots__ = ("_document", "_reader")

@@ -20,7 +20,6 @@ from connector.binlog.columns.column import (
     Family,
     PrintedReader,
 )
-from connector.binlog.columns.floats import DoubleReader
 from connector.binlog.columns.strings import CharacterReader, GeometryReader, StringReader
 from connector.binlog.columns.temporal import TimestampReader
 from connector.binlog.columns.time_text import fraction_length, put_fraction
@@ -28,6 +27,14 @@ from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import QUOTE, quoted_text
 from connector.binlog.text_writer import put_ascii, put_int, put_padded, put_uint, put_uint64
 from connector.logs.dump.text import string_values
+from connector.stream.envelope.cells.writers import (
+    CellWriter,
+    DoubleWriter,
+    EnumWriter,
+    NumberWriter,
+    QuotedWriter,
+    SetWriter,
+)
 
 _ZERO: Final = 48
 _YEAR_DIGITS: Final = 4
@@ -36,7 +43,7 @@ _BYTE_BITS: Final = 8
 _WORD_BITS: Final = 64
 
 
-def value_writer(column: Column, reader: ColumnReader, *, signs: bool) -> string_values.ValueWriter:
+def value_writer(column: Column, reader: ColumnReader, *, signs: bool) -> CellWriter:
     """Return the writer for the values of `column`, which `reader` reads.
 
     `signs` says whether the log has the signs of its columns.
@@ -49,36 +56,7 @@ def value_writer(column: Column, reader: ColumnReader, *, signs: bool) -> string
 
 
 @final
-class NumberText(string_values.ValueWriter):
-    """Numbers, as they are printed."""
-
-    __slots__ = ("_reader",)
-
-    def __init__(self, _: object, reader: PrintedReader) -> None:
-        self._reader = reader
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        self._reader.put(image, out)
-
-
-@final
-class TemporalText(string_values.ValueWriter):
-    """Dates and times in quotes."""
-
-    __slots__ = ("_reader",)
-
-    def __init__(self, _: object, reader: PrintedReader) -> None:
-        self._reader = reader
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the printed form in quotes, without escapes."""
-        out.append(u8(QUOTE))
-        self._reader.put(image, out)
-        out.append(u8(QUOTE))
-
-
-@final
-class _UnknownSignText(string_values.ValueWriter):
+class _UnknownSignText(CellWriter):
     """Integers without a known sign: both readings of a negative number are shown."""
 
     __slots__ = ("_bits", "_reader")
@@ -101,20 +79,7 @@ class _UnknownSignText(string_values.ValueWriter):
 
 
 @final
-class _DoubleText(string_values.ValueWriter):
-    """DOUBLE, with an exponent from 1e+16 on and below 0.0001."""
-
-    __slots__ = ("_reader",)
-
-    def __init__(self, _: object, reader: DoubleReader) -> None:
-        self._reader = reader
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        self._reader.put_repr(image, out)
-
-
-@final
-class _YearText(string_values.ValueWriter):
+class _YearText(CellWriter):
     """YEAR, in four digits."""
 
     __slots__ = ("_reader",)
@@ -127,7 +92,7 @@ class _YearText(string_values.ValueWriter):
 
 
 @final
-class _EpochText(string_values.ValueWriter):
+class _EpochText(CellWriter):
     """TIMESTAMP(f): the seconds since the epoch, with the digits of the column."""
 
     __slots__ = ("_digits",)
@@ -143,7 +108,7 @@ class _EpochText(string_values.ValueWriter):
 
 
 @final
-class _OldEpochText(string_values.ValueWriter):
+class _OldEpochText(CellWriter):
     """TIMESTAMP as servers before 5.6 store it: the seconds since the epoch."""
 
     __slots__ = ()
@@ -153,7 +118,7 @@ class _OldEpochText(string_values.ValueWriter):
 
 
 @final
-class BitText(string_values.ValueWriter):
+class BitText(CellWriter):
     """BIT(n): n binary digits."""
 
     __slots__ = ("_bits",)
@@ -180,7 +145,7 @@ class BitText(string_values.ValueWriter):
 
 
 @final
-class _MaskText(string_values.ValueWriter):
+class _MaskText(CellWriter):
     """A SET without labels: its bytes as they are stored, each from its highest bit on."""
 
     __slots__ = ("_length",)
@@ -204,40 +169,7 @@ class _MaskText(string_values.ValueWriter):
 
 
 @final
-class _SetText(string_values.ValueWriter):
-    """A SET with labels: those of its members, with commas."""
-
-    __slots__ = ("_reader",)
-
-    def __init__(self, _: object, reader: integers.SetReader) -> None:
-        self._reader = reader
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        labels = self._reader.read(image)
-        assert isinstance(labels, str)
-        out.write(quoted_text(labels).encode("utf-8"))
-
-
-@final
-class _EnumText(string_values.ValueWriter):
-    """ENUM: the label, or an index that has no label."""
-
-    __slots__ = ("_labels", "_reader")
-
-    def __init__(self, _: object, reader: integers.EnumReader) -> None:
-        self._reader = reader
-        self._labels = [quoted_text(label).encode("utf-8") for label in reader.labels]
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        index = self._reader.read_index(image)
-        if index < len(self._labels):
-            out.write(self._labels[index])
-        else:
-            put_uint(out, index)
-
-
-@final
-class _GeometryText(string_values.ValueWriter):
+class _GeometryText(CellWriter):
     """A geometry of any kind: its reference system and its Well-Known Binary."""
 
     __slots__ = ("_reader",)
@@ -254,13 +186,13 @@ class _GeometryText(string_values.ValueWriter):
         out.append(u8(QUOTE))
 
 
-def _timestamp(column: Column, reader: PrintedReader) -> string_values.ValueWriter:
+def _timestamp(column: Column, reader: PrintedReader) -> CellWriter:
     if isinstance(reader, TimestampReader):
         return _OldEpochText()
     return _EpochText(column.metadata)
 
 
-def _string(_: Column, reader: CharacterReader) -> string_values.ValueWriter:
+def _string(_: Column, reader: CharacterReader) -> CellWriter:
     if isinstance(reader, StringReader):
         if reader.utf8:
             return string_values.Utf8Text(reader)
@@ -269,25 +201,37 @@ def _string(_: Column, reader: CharacterReader) -> string_values.ValueWriter:
     return string_values.CharsetText(reader)
 
 
-def _set(column: Column, reader: integers.SetReader) -> string_values.ValueWriter:
-    return _MaskText(column.stored_length) if reader.labels is None else _SetText(column, reader)
+def _enum(_: Column, reader: integers.EnumReader) -> CellWriter:
+    return EnumWriter(reader, [quoted_text(label).encode() for label in reader.labels])
+
+
+def _set(column: Column, reader: integers.SetReader) -> CellWriter:
+    labels = reader.labels
+    if labels is None:
+        return _MaskText(column.stored_length)
+    return SetWriter(reader, [quoted_text(label)[1:-1].encode() for label in labels], QUOTE)
+
+
+def in_quotes(_: Column, reader: PrintedReader) -> CellWriter:
+    """Return the writer of what needs no escape, like dates and times."""
+    return QuotedWriter(None, reader, QUOTE)
 
 
 # Any stands for the reader of the family.
-TEXTS: Final[dict[Family, Callable[[Column, Any], string_values.ValueWriter]]] = {
-    **dict.fromkeys(INTEGERS, NumberText),
+TEXTS: Final[dict[Family, Callable[[Column, Any], CellWriter]]] = {
+    **dict.fromkeys(INTEGERS, NumberWriter),
     **dict.fromkeys(CHARACTERS, _string),
     **dict.fromkeys(BINARIES, _string),
-    **dict.fromkeys(PRINTED, TemporalText),
-    Family.DECIMAL: NumberText,
-    Family.FLOAT: NumberText,
-    Family.DOUBLE: _DoubleText,
+    **dict.fromkeys(PRINTED, in_quotes),
+    Family.DECIMAL: NumberWriter,
+    Family.FLOAT: NumberWriter,
+    Family.DOUBLE: DoubleWriter,
     Family.BIT: BitText,
-    Family.ENUM: _EnumText,
+    Family.ENUM: _enum,
     Family.SET: _set,
     Family.TIMESTAMP: _timestamp,
     Family.YEAR: _YearText,
     Family.JSON: string_values.DocumentText,
     Family.GEOMETRY: _GeometryText,
-    Family.VECTOR: NumberText,
+    Family.VECTOR: NumberWriter,
 }

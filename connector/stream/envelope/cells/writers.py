@@ -1,17 +1,17 @@
-"""Cells become JSON text without Python values; one writer for each column.
+"""Cells become text, JSON above all, without Python values; one writer for each column.
 
 A reader knows where a value comes from: `binlog.columns` reads row images of the log, `selected`
 the cells of a SELECT. The family of the column chooses the writer, which is the same for both.
 Numbers, dates and times, and documents have the server's printed form; text, binary strings,
 labels and geometries have their characters or bytes. The forms are those of
-`contract.COLUMN_TYPES`.
+`contract.COLUMN_TYPES`. The commands that read logs have forms of their own, by the same interface.
 """
 
 from collections.abc import Callable
 from typing import Any, Final, final
 
 from librt.base64 import b64encode
-from librt.strings import BytesWriter, read_i64_le, write_i64_le
+from librt.strings import BytesWriter, read_f64_le, read_i64_le, write_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns.column import (
@@ -23,11 +23,12 @@ from connector.binlog.columns.column import (
     Family,
     PrintedReader,
 )
+from connector.binlog.columns.floats import FLOAT64_LENGTH, put_float64_as_python
 from connector.binlog.columns.integers import BitReader, EnumReader, SetReader
 from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader, CompressedReader, GeometryReader
 from connector.binlog.payload_reader import PayloadReader
-from connector.binlog.text_writer import QUOTE, put_uint, put_utf8, quoted
+from connector.binlog.text_writer import QUOTE, put_ascii, put_uint, put_utf8, quoted
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
@@ -42,9 +43,10 @@ class CellWriter:
     __slots__ = ()
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Read the cell at the front of `image`, and append its JSON.
+        """Read the cell at the front of `image`, and append its text.
 
-        Raises DecodeError, or UnsupportedChange for a value that the envelope cannot hold.
+        Raises DecodeError, or UnsupportedChange for a value that the form cannot hold; a part of
+        the text may be appended then.
         """
         raise NotImplementedError
 
@@ -71,7 +73,7 @@ def not_text(column: str) -> UnsupportedChange:
 
 @final
 class NumberWriter(CellWriter):
-    """Numbers whose printed form is a JSON number."""
+    """Numbers as they are printed."""
 
     __slots__ = ("_reader",)
 
@@ -85,18 +87,34 @@ class NumberWriter(CellWriter):
 
 @final
 class QuotedWriter(CellWriter):
-    """Digits and signs that are not a JSON number; they need quotes but no escape."""
+    """Digits and signs that are not a number; they need quotes but no escape."""
 
-    __slots__ = ("_reader",)
+    __slots__ = ("_quote", "_reader")
 
-    def __init__(self, _: object, reader: PrintedReader) -> None:
+    def __init__(self, _: object, reader: PrintedReader, quote: i64 = QUOTE) -> None:
         self._reader = reader
+        self._quote: i64 = quote
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append the printed form in quotes."""
-        out.append(u8(QUOTE))
+        quote = u8(self._quote)
+        out.append(quote)
         self._reader.put(image, out)
-        out.append(u8(QUOTE))
+        out.append(quote)
+
+
+@final
+class DoubleWriter(CellWriter):
+    """DOUBLE as Python prints it: with an exponent from 1e+16 on and below 0.0001."""
+
+    __slots__ = ()
+
+    def __init__(self, _: object, __: object) -> None:
+        """Need nothing: all have eight bytes."""
+
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:
+        """Append the fewest digits that read back to the same 64 bits."""
+        put_float64_as_python(out, read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
 
 
 _DATE_LENGTH: Final = 10
@@ -210,47 +228,71 @@ class BinaryWriter(CellWriter):
 class EnumWriter(CellWriter):
     """ENUM: the label, or an index that has no label."""
 
-    __slots__ = ("_labels", "_no_label", "_reader")
+    __slots__ = ("_after", "_before", "_labels", "_reader")
 
-    def __init__(self, reader: EnumReader, no_label: bytes = b"") -> None:
-        """Write `no_label` for an index without a label; without it, an object."""
+    def __init__(
+        self,
+        reader: EnumReader,
+        labels: list[bytes],
+        before: bytes = b"",
+        after: bytes | None = b"",
+    ) -> None:
+        """Write the texts of `labels`, from that of index 0 on.
+
+        An index without one comes between `before` and `after`; if that is None, `before` stands
+        for it.
+        """
         self._reader = reader
-        self._labels = [quoted(label) for label in reader.labels]
-        self._no_label = no_label
+        self._labels = labels
+        self._before = before
+        self._after = after
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the label in quotes, or what stands for an index without one."""
+        """Append the label, or what stands for an index without one."""
         index = self._reader.read_index(image)
         labels = self._labels
         if index < len(labels):
             out.write(labels[index])
-        elif self._no_label:
-            out.write(self._no_label)
-        else:
-            out.write(b'{"index":')
+            return
+        if self._before:
+            out.write(self._before)
+        after = self._after
+        if after is not None:
             put_uint(out, index)
-            out.append(u8(_CLOSE))
+            if after:
+                out.write(after)
 
 
 @final
 class SetWriter(CellWriter):
-    """SET: the labels, with commas between them."""
+    """SET: the labels, with commas between them; without labels, the mask."""
 
-    __slots__ = ("_labels", "_name", "_reader")
+    __slots__ = ("_labels", "_name", "_quote", "_reader")
 
-    def __init__(self, column: SchemaColumn, reader: SetReader) -> None:
+    def __init__(
+        self,
+        reader: SetReader,
+        labels: list[bytes] | None,
+        quote: i64 = QUOTE,
+        name: str | None = None,
+    ) -> None:
+        """Write the texts of `labels`, by bit; refuse the masks of a column with a `name`."""
         self._reader = reader
-        self._name = column["name"]
-        labels = reader.labels
-        self._labels = None if labels is None else [quoted(label)[1:-1] for label in labels]
+        self._labels = labels
+        self._quote: i64 = quote
+        self._name = name
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         """Append one string with all labels."""
         mask = self._reader.read_mask(image)
         labels = self._labels
         if labels is None:
-            raise not_text(self._name)
-        out.append(u8(QUOTE))
+            if self._name is not None:
+                raise not_text(self._name)
+            put_ascii(out, str(mask))
+            return
+        quote = u8(self._quote)
+        out.append(quote)
         several = False
         for label in labels:
             if mask & 1:
@@ -259,7 +301,7 @@ class SetWriter(CellWriter):
                 out.write(label)
                 several = True
             mask >>= 1
-        out.append(u8(QUOTE))
+        out.append(quote)
 
 
 @final
@@ -298,11 +340,18 @@ def _text(column: SchemaColumn, reader: CharacterReader) -> CellWriter:
     return TextWriter(column, reader)
 
 
+def quoted_labels(reader: EnumReader) -> list[bytes]:
+    """Return the labels of an ENUM as JSON strings."""
+    return [quoted(label) for label in reader.labels]
+
+
 def _labels(column: SchemaColumn, reader: ColumnReader) -> CellWriter:
     if isinstance(reader, EnumReader):
-        return EnumWriter(reader)
+        return EnumWriter(reader, quoted_labels(reader), b'{"index":', b"}")
     if isinstance(reader, SetReader):
-        return SetWriter(column, reader)
+        labels = reader.labels
+        texts = None if labels is None else [quoted(label)[1:-1] for label in labels]
+        return SetWriter(reader, texts, name=column["name"])
     # Uncertain labels of a SELECT come as text.
     assert isinstance(reader, CharacterReader)
     return Utf8Writer(column, reader)

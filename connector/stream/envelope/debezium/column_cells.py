@@ -29,6 +29,7 @@ from connector.stream.envelope.cells.writers import (
     EnumWriter,
     TextForm,
     exact_writer,
+    quoted_labels,
     require_form,
 )
 from connector.stream.envelope.debezium import number_cells, string_cells, temporal_cells
@@ -161,7 +162,7 @@ def _bits(column: SchemaColumn, reader: PrintedReader, _: DebeziumProfile) -> Ce
 
 def _enum(column: SchemaColumn, reader: ColumnReader, _: DebeziumProfile) -> CellWriter:
     if isinstance(reader, EnumReader):
-        return string_cells.EscapedWriter(EnumWriter(reader, _NULL))
+        return string_cells.EscapedWriter(EnumWriter(reader, quoted_labels(reader), _NULL, None))
     return string_cells.EscapedWriter(exact_writer(column, reader))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import zlib
 from io import BytesIO
 
@@ -12,11 +11,10 @@ from hypothesis import strategies as st
 from librt.strings import BytesWriter
 
 from connector.binlog.columns.column import Column, ColumnType
-from connector.binlog.columns.floats import DoubleReader
+from connector.binlog.columns.floats import put_float64_as_python
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import ExtraRowInfo, RowsKind
 from connector.binlog.events.table_map import TableMapEvent
-from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import put_bytes, put_text, quoted_text
 from connector.foundation.errors import DecodeError
 from connector.logs.dump.text.rows import TableRows
@@ -262,5 +260,5 @@ def test_only_text_is_written_as_text(data: bytes) -> None:
 @given(value=st.floats(allow_nan=False, allow_infinity=False))
 def test_a_double_is_written_as_python_writes_it(value: float) -> None:
     out = BytesWriter()
-    DoubleReader().put_repr(PayloadReader(struct.pack("<d", value)), out)
+    put_float64_as_python(out, value)
     assert out.getvalue().decode() == repr(value)
