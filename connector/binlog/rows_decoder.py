@@ -127,6 +127,10 @@ def _bitmaps(type_code: int) -> int:
     return 2 if _KINDS[type_code] is rows_header.UPDATE else 1
 
 
+# The kinds of rows that lie in the event as they are, by type code.
+PLAIN_KINDS: Final = [
+    _KINDS[code] if _bitmaps(code) and code != PARTIAL_UPDATE_ROWS else None for code in range(256)
+]
 # Bitmaps after the count of columns, by type code; 0 for what is not plain rows.
 BITMAPS: Final = bytes([_bitmaps(code) for code in range(256)])
 

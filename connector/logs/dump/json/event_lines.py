@@ -13,16 +13,17 @@ event. The fields are those of `event_fields`, which writes all other events.
 from json.encoder import encode_basestring
 from typing import Final, final
 
-from librt.strings import BytesWriter, read_i32_le
+from librt.strings import BytesWriter, read_i16_le, read_i32_le, read_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.event import Event
 from connector.binlog.events.query import QUERY_HEADER_LENGTH, QueryEvent
 from connector.binlog.events.transaction import require_gno
 from connector.binlog.gtid import gtid_prefix_at
-from connector.binlog.header import event_name
+from connector.binlog.header import GTID_LOG, QUERY, XID, event_name
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
 from connector.binlog.text_writer import put_ascii, put_hex_32, put_int, put_uint, put_uint64
+from connector.binlog.transactions.transaction_bounds import size_at
 from connector.logs.dump.json.event_fields import body_fields
 from connector.logs.dump.json.table_facts import dumps
 from connector.logs.output import encoded
@@ -31,6 +32,11 @@ from connector.logs.output import encoded
 NOTHING: Final = -1
 
 _TYPES: Final = 256
+_U32: Final = 0xFFFF_FFFF
+_U16: Final = 0xFFFF
+_SERVER_ID_OFFSET: Final = 5
+_LOG_POS_OFFSET: Final = 13
+_FLAGS_OFFSET: Final = 17
 _NULL: Final = b"null"
 
 
@@ -63,24 +69,34 @@ class EventHeads:
         """Write heads of the file `name` from now on."""
         self._file = encoded(f'{{"file":{encode_basestring(name)},"log_pos":')
 
-    def put_place(self, out: BytesWriter, position: i64, next_position: i64) -> None:
-        """Begin the head of an event: its file and its positions, which can be NOTHING."""
-        out.write(self._file)
-        _put_number(out, position)
-        out.write(b',"next_pos":')
-        _put_number(out, next_position)
-
-    def put_header(
+    def put(
         self,
         out: BytesWriter,
         type_code: i64,
-        timestamp: i64,
-        server_id: i64,
-        flags: i64,
-        size: i64,
-        checksum: i64,
+        data: bytes,
+        at: i64,
+        trailer: i64,
+        position: i64,
+        *,
+        v1: bool,
     ) -> None:
-        """Append the rest of the head; flags and checksum can be NOTHING."""
+        """Append the head of the event at `data[at]`, which ends in `trailer` bytes of a checksum.
+
+        Pre-releases of 5.1 have other type codes in their headers. `position` can be NOTHING. A
+        header of format `v1` ends before the next position and the flags.
+        """
+        out.write(self._file)
+        _put_number(out, position)
+        out.write(b',"next_pos":')
+        flags: i64 = NOTHING
+        if v1:
+            out.write(_NULL)
+        else:
+            put_uint(out, _u32_at(data, at + _LOG_POS_OFFSET))
+            flags = i64(read_i16_le(data, at + _FLAGS_OFFSET)) & _U16
+        timestamp = _u32_at(data, at)
+        server_id = _u32_at(data, at + _SERVER_ID_OFFSET)
+        size = size_at(data, at)
         middle = self._middles[type_code]
         if (
             middle is None
@@ -92,12 +108,16 @@ class EventHeads:
             self._middles[type_code] = middle
         out.write(middle.text)
         put_uint(out, size)
-        if checksum == NOTHING:
-            out.write(b',"checksum":null,"body":')
-        else:
+        if trailer:
             out.write(b',"checksum":"')
-            put_hex_32(out, checksum)
+            put_hex_32(out, _u32_at(data, at + size - trailer))
             out.write(b'","body":')
+        else:
+            out.write(b',"checksum":null,"body":')
+
+
+def _u32_at(data: bytes, at: i64) -> i64:
+    return i64(read_i32_le(data, at)) & _U32
 
 
 def _put_number(out: BytesWriter, number: i64) -> None:
@@ -122,23 +142,9 @@ _EXEC_TIME_OFFSET: Final = 4
 _SAME_OFFSET: Final = 8
 _SAME_BYTES_MAX: Final = 512
 _STATEMENTS_MAX: Final = 1024
-_U32: Final = 0xFFFF_FFFF
 
 
-def put_xid(body: PayloadReader, out: BytesWriter) -> bool:
-    """Append the body of an XID_EVENT; return False if it has another length."""
-    if body.remaining != _XID_LENGTH:
-        return False
-    start = body.offset
-    out.write(b'{"xid":')
-    put_uint64(out, body.read_int64())
-    body.offset = start
-    out.append(u8(_CLOSE))
-    return True
-
-
-def put_gtid(body: PayloadReader, out: BytesWriter) -> None:
-    """Append the body of a GTID_LOG_EVENT. Raises DecodeError if it is too short."""
+def _put_gtid(body: PayloadReader, out: BytesWriter) -> None:
     flags = body.read_uint8()
     uuid = body.take(_UUID_LENGTH)
     gno = require_gno(body.read_int64())
@@ -191,8 +197,8 @@ def _put_facts(body: PayloadReader, out: BytesWriter) -> None:
 
 
 @final
-class QueryBodies:
-    """Writes QUERY_EVENTs; BEGIN is the same in nearly all transactions."""
+class ShortBodies:
+    """Writes the bodies of XIDs, GTIDs and statements; BEGIN is the same in most transactions."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, bytes] = {}
@@ -200,31 +206,45 @@ class QueryBodies:
         self._last = b""
         self._last_text = b""
 
-    def put(self, event: Event, out: BytesWriter) -> bool:
-        """Append the body of a QUERY_EVENT; return False for a long or old one."""
-        body = event.undecoded
-        if body is None or not event.has_plain_queries:
+    def put(
+        self,
+        type_code: i64,
+        data: bytes,
+        start: i64,
+        end: i64,
+        event: Event | None,
+        out: BytesWriter,
+    ) -> bool:
+        """Append the body in `data[start:end]`; return False, and append nothing, for all others.
+
+        A statement whose text is new comes from its `event`, which is decoded for it. Raises
+        DecodeError for a GTID that is too short; a part of it may be appended then.
+        """
+        if type_code == QUERY:
+            return self._put_query(data, start, end, event, out)
+        if type_code == XID and end - start == _XID_LENGTH:
+            out.write(b'{"xid":')
+            put_uint64(out, read_i64_le(data, start))
+            out.append(u8(_CLOSE))
+            return True
+        if type_code != GTID_LOG:
             return False
-        data = body.data
-        start = body.offset
-        end = body.end
-        if not _is_short(end - start):
-            return False
-        if not self.put_known(data, start, end, out):
-            self._keep(data[start + _SAME_OFFSET : end], event)
-            self.put_known(data, start, end, out)
+        _put_gtid(PayloadReader(data, start, end), out)
         return True
 
-    def put_known(self, data: bytes, start: i64, end: i64, out: BytesWriter) -> bool:
-        """Append the body of a QUERY_EVENT in `data[start:end]`; return False for a new one."""
-        if not _is_short(end - start):
+    def _put_query(
+        self, data: bytes, start: i64, end: i64, event: Event | None, out: BytesWriter
+    ) -> bool:
+        if not QUERY_HEADER_LENGTH <= end - start <= _SAME_BYTES_MAX:
             return False
         at = start + _SAME_OFFSET
         if len(self._last) != end - at or not has_bytes_at(data, at, self._last):
             same = data[at:end]
             text = self._known.get(same)
             if text is None:
-                return False
+                if event is None or not event.has_plain_queries:
+                    return False
+                text = self._keep(same, event)
             self._last = same
             self._last_text = text
         out.write(b'{"thread_id":')
@@ -234,15 +254,12 @@ class QueryBodies:
         out.write(self._last_text)
         return True
 
-    def _keep(self, same: bytes, event: Event) -> None:
+    def _keep(self, same: bytes, event: Event) -> bytes:
         query = event.body
         assert isinstance(query, QueryEvent)
         fields = body_fields(query, mariadb=False)
         del fields["thread_id"], fields["exec_time"]
         if len(self._known) >= _STATEMENTS_MAX:
             self._known.clear()
-        self._known[same] = b"," + encoded(dumps(fields)[1:])
-
-
-def _is_short(length: i64) -> bool:
-    return QUERY_HEADER_LENGTH <= length <= _SAME_BYTES_MAX
+        text = self._known[same] = b"," + encoded(dumps(fields)[1:])
+        return text

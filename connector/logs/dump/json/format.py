@@ -12,7 +12,7 @@ transaction are in the body of its event, with `log_pos` null.
 
 from typing import ClassVar, Final, final
 
-from librt.strings import BytesWriter, read_i32_le
+from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog.checksum import CHECKSUM_LENGTH
@@ -22,10 +22,11 @@ from connector.binlog.events.mariadb import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.files.event_frames import EventBlock
-from connector.binlog.header import FORMAT_DESCRIPTION, GTID_LOG, QUERY, XID, BinlogVersion
+from connector.binlog.header import FORMAT_DESCRIPTION, BinlogVersion
+from connector.binlog.log_errors import EventError
 from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.event_fields import body_fields
-from connector.logs.dump.json.event_lines import NOTHING, EventHeads, QueryBodies, put_gtid, put_xid
+from connector.logs.dump.json.event_lines import NOTHING, EventHeads, ShortBodies
 from connector.logs.dump.json.group_lines import GroupLines
 from connector.logs.dump.json.table_facts import dumps
 from connector.logs.dump.json.table_writer import TableWriter
@@ -40,8 +41,6 @@ _START_V3: Final = 1  # of EventType
 _NEWLINE: Final = 0x0A
 _COMMA: Final = 0x2C
 _CLOSE: Final = 0x7D
-
-_U32: Final = 0xFFFF_FFFF
 
 
 @final
@@ -61,8 +60,8 @@ class JsonFormat(ByteFormat):
         # By identity: equal table maps are one object.
         self._tables: dict[int, TableWriter] = {}
         self._table: TableWriter | None = None  # of the last event
-        self._statements = QueryBodies()
-        self._groups = GroupLines(self._heads, self._statements)
+        self._bodies = ShortBodies()
+        self._groups = GroupLines(self._heads, self._bodies)
 
     def put(self, event: Event, output: LineOutput) -> None:
         """Append the event's line.
@@ -101,8 +100,8 @@ class JsonFormat(ByteFormat):
             self._mariadb = isinstance(body, FormatDescriptionEvent) and body.mariadb
             self._tables.clear()
             self._table = None
-            self._statements = QueryBodies()
-            self._groups = GroupLines(self._heads, self._statements)
+            self._bodies = ShortBodies()
+            self._groups = GroupLines(self._heads, self._bodies)
 
     def _put_large(self, event: Event, rows: RowsEvent, output: LineOutput) -> None:
         """Write what `_put_object` does in pieces; an error comes before the first piece."""
@@ -120,49 +119,23 @@ class JsonFormat(ByteFormat):
 
     def _put_head(self, event: Event, position: i64, out: BytesWriter) -> None:
         """Append the JSON of the event up to the body."""
-        header = event.header
         if event.file != self._file_name:
             self._file_name = event.file
             self._heads.name_file(event.file)
-        checksum: i64 = NOTHING
-        if event.checksummed:
-            data = event.data
-            checksum = i64(read_i32_le(data, len(data) - CHECKSUM_LENGTH)) & _U32
-        next_position: i64 = header.log_pos
-        flags: i64 = header.flags
-        if self._v1:
-            next_position = flags = NOTHING
-        self._heads.put_place(out, position, next_position)
-        self._heads.put_header(
-            out,
-            header.type_code,
-            header.timestamp,
-            header.server_id,
-            flags,
-            header.event_size,
-            checksum,
-        )
+        trailer: i64 = CHECKSUM_LENGTH if event.checksummed else 0
+        self._heads.put(out, event.type_code, event.data, 0, trailer, position, v1=self._v1)
 
     def _put_short(self, event: Event, out: BytesWriter) -> bool:
         """Append the body of a frequent event directly from its bytes; return False for others."""
         body = event.undecoded
         if body is None:
             return False
-        type_code = event.type_code
-        if type_code == XID:
-            return put_xid(body, out)
-        if type_code == QUERY:
-            return self._statements.put(event, out)
-        if type_code == GTID_LOG:
-            start = body.offset
-            try:
-                put_gtid(body, out)
-            except DecodeError as error:
-                raise event.error(error) from error
-            finally:
-                body.offset = start
-            return True
-        return False
+        try:
+            return self._bodies.put(event.type_code, body.data, body.offset, body.end, event, out)
+        except EventError:
+            raise
+        except DecodeError as error:
+            raise event.error(error) from error
 
     def _put_body(self, body: EventBody, out: BytesWriter) -> None:
         if isinstance(body, RowsEvent):

@@ -6,37 +6,20 @@ table maps have been written before. `JsonFormat.put` writes the same lines for 
 
 from typing import Final, final
 
-from librt.strings import BytesWriter, read_i16_le, read_i32_le
+from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from connector.binlog import header
 from connector.binlog.events import rows_header
 from connector.binlog.files.event_frames import EventBlock
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
+from connector.binlog.rows_decoder import PLAIN_KINDS
 from connector.binlog.transactions.transaction_bounds import end_of_group, size_at, table_id_at
 from connector.foundation.errors import DecodeError
-from connector.logs.dump.json.event_lines import NOTHING, EventHeads, QueryBodies, put_gtid, put_xid
+from connector.logs.dump.json.event_lines import EventHeads, ShortBodies
 from connector.logs.dump.json.table_writer import TableWriter
 from connector.logs.output import LineOutput
 
-_U32: Final = 0xFFFF_FFFF
-_U16: Final = 0xFFFF
-_SERVER_ID_OFFSET: Final = 5
-_LOG_POS_OFFSET: Final = 13
-_FLAGS_OFFSET: Final = 17
-
-# By type code: the kind of change, and the length of the head, of rows that lie in the event as
-# they are.
-_KINDS: Final[list[rows_header.RowsKind | None]] = [None] * 256
-_KINDS[header.EventType.WRITE_ROWS_EVENT_V1] = _KINDS[header.EventType.WRITE_ROWS_EVENT] = (
-    rows_header.INSERT
-)
-_KINDS[header.EventType.UPDATE_ROWS_EVENT_V1] = _KINDS[header.EventType.UPDATE_ROWS_EVENT] = (
-    rows_header.UPDATE
-)
-_KINDS[header.EventType.DELETE_ROWS_EVENT_V1] = _KINDS[header.EventType.DELETE_ROWS_EVENT] = (
-    rows_header.DELETE
-)
 _V2_START: Final = int(header.EventType.WRITE_ROWS_EVENT)
 
 # Slots for the latest table maps, by the lowest byte of the table id, which a server counts up.
@@ -47,10 +30,10 @@ _SLOTS: Final = 256
 class GroupLines:
     """Writes the groups of one format of a log."""
 
-    def __init__(self, heads: EventHeads, statements: QueryBodies) -> None:
-        """Share the heads and the statements with what writes the other events."""
+    def __init__(self, heads: EventHeads, bodies: ShortBodies) -> None:
+        """Share the heads and the short bodies with what writes the other events."""
         self._heads = heads
-        self._statements = statements
+        self._bodies = bodies
         self._known: list[TableWriter | None] = [None] * _SLOTS
         self._tables: list[TableWriter] = []  # of the current statement
 
@@ -96,19 +79,7 @@ class GroupLines:
             size = size_at(data, at)
             type_code: i64 = data[at + header.TYPE_OFFSET]
             body_end = at + size - trailer
-            checksum: i64 = NOTHING
-            if trailer:
-                checksum = _u32_at(data, body_end)
-            self._heads.put_place(out, at + place, _u32_at(data, at + _LOG_POS_OFFSET))
-            self._heads.put_header(
-                out,
-                type_code,
-                _u32_at(data, at),
-                _u32_at(data, at + _SERVER_ID_OFFSET),
-                i64(read_i16_le(data, at + _FLAGS_OFFSET)) & _U16,
-                size,
-                checksum,
-            )
+            self._heads.put(out, type_code, data, at, trailer, at + place, v1=False)
             if not self._put_body(data, type_code, at + header.HEADER_LENGTH, body_end, out):
                 return False
             out.write(b"}\n")
@@ -121,17 +92,10 @@ class GroupLines:
         """Append the body in `data[start:end]`; return False for one that must be decoded."""
         if type_code == header.TABLE_MAP:
             return self._put_table(data, start, end, out)
-        kind = _KINDS[type_code]
+        kind = PLAIN_KINDS[type_code]
         if kind is not None:
             return self._put_rows(data, type_code, kind, start, end, out)
-        if type_code == header.QUERY:
-            return self._statements.put_known(data, start, end, out)
-        if type_code == header.XID:
-            return put_xid(PayloadReader(data, start, end), out)
-        if type_code == header.GTID_LOG:
-            put_gtid(PayloadReader(data, start, end), out)
-            return True
-        return False
+        return self._bodies.put(type_code, data, start, end, None, out)
 
     def _put_table(self, data: bytes, start: i64, end: i64, out: BytesWriter) -> bool:
         table = self._known[data[start]]
@@ -169,7 +133,3 @@ class GroupLines:
             if table.table_id == table_id:
                 return table.put_plain_rows(kind, length, PayloadReader(data, start, end), out)
         return False
-
-
-def _u32_at(data: bytes, at: i64) -> i64:
-    return i64(read_i32_le(data, at)) & _U32
