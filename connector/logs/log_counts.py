@@ -18,9 +18,10 @@ from connector.binlog.files.file_log import FileLog
 from connector.binlog.gtid import Gtid, gtid_at
 from connector.binlog.gtid.mysql import GNO_END
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
+from connector.binlog.rows_decoder import PLAIN_KINDS
 from connector.binlog.transactions import transaction_bounds
 from connector.foundation.errors import DecodeError
-from connector.logs.statistics import Count, Statistics, TableCount, TransactionCount
+from connector.logs.statistics import Statistics, TableCount, TransactionCount
 
 _U32: Final = 0xFFFF_FFFF
 _U16: Final = 0xFFFF
@@ -99,7 +100,6 @@ class GroupCounts:
         self._statistics = statistics
         self._file = file
         self._file_count = statistics.count_of_file(file)
-        self._counts: list[Count | None] = [None] * 256
         self._known: list[_Table | None] = [None] * _SLOTS
         # Of the current group: its tables, and of each rows event the table and its rows.
         self._tables: list[_Table] = []
@@ -190,18 +190,17 @@ class GroupCounts:
         while at < end:
             type_code: i64 = data[at + header.TYPE_OFFSET]
             size = transaction_bounds.size_at(data, at)
-            count = self._counts[type_code]
-            if count is None:
-                count = self._counts[type_code] = statistics.count_of_type(type_code)
-            count.add(size)
-            self._file_count.add(size)
-            statistics.add_server(i64(read_i32_le(data, at + _SERVER_ID_OFFSET)) & _U32)
             timestamp = i64(read_i32_le(data, at)) & _U32
             first = min(first, timestamp)
             last = max(last, timestamp)
-            flags = i64(read_i16_le(data, at + _FLAGS_OFFSET))
-            if timestamp and not flags & header.LOG_EVENT_ARTIFICIAL_F:
-                statistics.add_time(timestamp)
+            statistics.count_event(
+                self._file_count,
+                type_code,
+                timestamp,
+                i64(read_i32_le(data, at + _SERVER_ID_OFFSET)) & _U32,
+                i64(read_i16_le(data, at + _FLAGS_OFFSET)),
+                size,
+            )
             if _IS_ROWS[type_code]:
                 rows = self._rows[changed]
                 self._count_rows(self._changed[changed], type_code, rows, size)
@@ -220,12 +219,9 @@ class GroupCounts:
         if count is None:
             count = table.count = self._statistics.count_of_table(table.table_map)
         count.bytes += size
-        if type_code == _INSERT:
-            count.inserts += rows
-        elif type_code == _UPDATE:
-            count.updates += rows
-        else:
-            count.deletes += rows
+        kind = PLAIN_KINDS[type_code]
+        assert kind is not None
+        count.add(kind, rows)
 
 
 @final

@@ -1,6 +1,7 @@
 """Events become counts: by type, by table, by transaction.
 
-`GroupCounts` adds what most events of a log are, from their bytes; all others come to `add`.
+`add` takes one event. `GroupCounts` takes most events of a log from their bytes, and gives what it
+finds there to the same counters.
 
 *Memory.* Counters for each event type, table and server, GTIDs as intervals, and the largest
 transactions; single events take none.
@@ -16,10 +17,15 @@ from mypy_extensions import i64
 from connector.binlog.event import Event, TransactionPayloadEvent
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.events.rows_header import DELETE, INSERT, UPDATE
+from connector.binlog.events.rows_header import INSERT, UPDATE, RowsKind
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid
-from connector.binlog.header import PARTIAL_ROW_DATA, TRANSACTION_PAYLOAD, event_name
+from connector.binlog.header import (
+    LOG_EVENT_ARTIFICIAL_F,
+    PARTIAL_ROW_DATA,
+    TRANSACTION_PAYLOAD,
+    event_name,
+)
 from connector.binlog.log_errors import EventError
 from connector.binlog.transactions import transaction_bounds
 
@@ -52,6 +58,15 @@ class TableCount:
     deletes: int = 0
     bytes: int = 0
     refused_events: int = 0  # rows events whose rows cannot be read, so their rows are not counted
+
+    def add(self, kind: RowsKind, rows: int) -> None:
+        """Count the rows of an event of this kind."""
+        if kind is INSERT:
+            self.inserts += rows
+        elif kind is UPDATE:
+            self.updates += rows
+        else:
+            self.deletes += rows
 
     @property
     def rows(self) -> int:
@@ -103,6 +118,7 @@ class Statistics:
     def __init__(self) -> None:
         self.files: dict[str, Count] = {}
         self.events: dict[str, Count] = {}
+        self._counts: list[Count | None] = [None] * 256  # the same, by type code
         self.payloads = Payloads()
         self.tables: dict[tuple[str, str], TableCount] = {}
         self.server_versions: dict[str, None] = {}  # an ordered set
@@ -130,13 +146,14 @@ class Statistics:
         Raises EventError if its body cannot be read.
         """
         header = event.header
-        self.count_of_file(event.file).add(header.event_size)
-        self.count_of_type(header.type_code).add(header.event_size)
-        self.add_server(header.server_id)
-        timestamp = header.timestamp
-        # Events that the server made up have the timestamp 0.
-        if timestamp and not header.artificial:
-            self.add_time(timestamp)
+        self.count_event(
+            self.count_of_file(event.file),
+            header.type_code,
+            header.timestamp,
+            header.server_id,
+            header.flags,
+            header.event_size,
+        )
         self._add_body(event)
         if header.type_code == TRANSACTION_PAYLOAD:
             body = event.body
@@ -187,14 +204,6 @@ class Statistics:
             count = self.files[name] = Count()
         return count
 
-    def count_of_type(self, type_code: int) -> Count:
-        """Return the count of the events of a type."""
-        name = event_name(type_code)
-        count = self.events.get(name)
-        if count is None:
-            count = self.events[name] = Count()
-        return count
-
     def count_of_table(self, table_map: TableMapEvent) -> TableCount:
         """Return the count of the rows of a table."""
         name = (table_map.schema, table_map.table)
@@ -203,17 +212,25 @@ class Statistics:
             count = self.tables[name] = TableCount()
         return count
 
-    def add_time(self, timestamp: i64) -> None:
-        """Note the time of an event, in seconds since the epoch."""
-        self._earliest = min(self._earliest, timestamp)
-        self._latest = max(self._latest, timestamp)
-
-    def add_server(self, server_id: i64) -> None:
-        """Count an event of this server."""
+    def count_event(
+        self, file: Count, type_code: i64, timestamp: i64, server_id: i64, flags: i64, size: i64
+    ) -> None:
+        """Count an event of `file`, by the facts of its header."""
+        count = self._counts[type_code]
+        if count is None:
+            # Some types that have no name share one.
+            count = self.events.setdefault(event_name(type_code), Count())
+            self._counts[type_code] = count
+        count.add(size)
+        file.add(size)
         if server_id != self._server_id:
             self._count_server()
             self._server_id = server_id
         self._server_events += 1
+        # Events that the server made up have the timestamp 0.
+        if timestamp and not flags & LOG_EVENT_ARTIFICIAL_F:
+            self._earliest = min(self._earliest, timestamp)
+            self._latest = max(self._latest, timestamp)
 
     def end_transaction(
         self, size: i64, gtid: Gtid | MariadbGtid | None, last_timestamp: i64
@@ -270,13 +287,7 @@ class Statistics:
         except EventError:
             table.refused_events += 1
             return
-        kind = body.kind
-        if kind is INSERT:
-            table.inserts += rows
-        elif kind is UPDATE:
-            table.updates += rows
-        elif kind is DELETE:
-            table.deletes += rows
+        table.add(body.kind, rows)
         if self._current is not None:
             self._current.rows += rows
 
