@@ -28,9 +28,9 @@ from mypy_extensions import i64
 from connector.binlog import argument_errors
 from connector.binlog.arrow import batch_columns
 from connector.binlog.arrow.builder import ArrayBuilder, ArrowValueError, VariableWidthBuilder
-from connector.binlog.columns.column import Value
-from connector.binlog.columns.json import JsonDiffsReader, with_diffs_applied
-from connector.binlog.columns.row_images import bitmap_length, column_error, is_set
+from connector.binlog.columns.column import ColumnReader
+from connector.binlog.columns.json import ABSENT_BEFORE, NULL_BEFORE, changed_document
+from connector.binlog.columns.row_images import bitmap_length, column_error
 from connector.binlog.event import Event
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
@@ -86,6 +86,8 @@ class TableRows:
         self._images = rows.images()
         self._before: _Layout | None = None
         self._after: _Layout | None = None
+        # Of a row whose documents may change: where the image before has its values, by column.
+        self._documents: dict[int, int] = {}
 
     def takes(self, table_map: TableMapEvent) -> bool:
         """Return whether rows with this definition fit into the same batch."""
@@ -172,33 +174,34 @@ class TableRows:
         return layout
 
     def _append_row(self, images: PayloadReader) -> None:
-        before = self._before
-        after = self._after
-        start = images.offset
-        if before is not None:
-            self._append(b"before", images, before)
-        if after is None:
-            pass
-        elif self._rows.partial:
-            assert before is not None
-            image = PayloadReader(images.data, start, images.end)
-            values = self._rows.plan.read_image(image, before.indexes)
-            self._append_partial(images, after, values)
-        else:
-            self._append(b"after", images, after)
+        if self._before is not None:
+            self._append(b"before", images, self._before, is_after=False)
+        if self._after is not None:
+            self._append(b"after", images, self._after, is_after=True)
         self.seq += 1
 
-    def _append(self, image: bytes, images: PayloadReader, layout: _Layout) -> None:
+    def _append(
+        self, image: bytes, images: PayloadReader, layout: _Layout, *, is_after: bool
+    ) -> None:
         row = self.count
         data = images.data
+        partial = self._rows.partial
+        # Of an image that may have changes of documents.
+        readers: list[ColumnReader] | None = None
         number: i64 = -1  # of the columns that the image holds
         try:
+            if partial and is_after:
+                readers = self._rows.plan.partial_readers(images)
+            elif partial:
+                self._documents = dict.fromkeys(layout.indexes, NULL_BEFORE)
             nulls = images.take(layout.nulls_length)
             number = 0
             for column in layout.columns:
                 bits: i64 = data[nulls + (number >> 3)]  # `is_set`, without a call for each column
                 if bits >> (number & 7) & 1:
                     column.append_null(row)
+                elif partial:
+                    self._append_value(column, layout.indexes[number], readers, images)
                 else:
                     column.append(images)
                 number += 1
@@ -206,27 +209,27 @@ class TableRows:
             raise self._unread(layout, number, error) from error
         self._end(image, layout)
 
-    def _append_partial(self, images: PayloadReader, layout: _Layout, before: list[Value]) -> None:
-        """Read the next image, the after image of the row that was `before`."""
-        data = images.data
-        number: i64 = -1  # of the columns that the image holds
-        try:
-            readers = self._rows.plan.partial_readers(images)
-            nulls = images.take(layout.nulls_length)
-            number = 0
-            for index in layout.indexes:
-                column = layout.columns[number]
-                reader = readers[index]
-                if is_set(data, nulls, number):
-                    column.append_null(self.count)
-                elif isinstance(reader, JsonDiffsReader):
-                    _append_document(column, before[index], reader.read(images))
-                else:
-                    column.append(images)
-                number += 1
-        except DecodeError as error:
-            raise self._unread(layout, number, error) from error
-        self._end(b"after", layout)
+    def _append_value(
+        self,
+        column: ArrayBuilder,
+        index: int,
+        readers: list[ColumnReader] | None,
+        images: PayloadReader,
+    ) -> None:
+        """Append the value of a column in an event that may change documents."""
+        own = self._rows.plan.readers[index]
+        reader = own if readers is None else readers[index]
+        if reader is own:
+            if readers is None:
+                self._documents[index] = int(images.offset)
+            column.append(images)
+            return
+        assert isinstance(column, VariableWidthBuilder)
+        before = self._documents.get(index, ABSENT_BEFORE)
+        document = changed_document(images, reader, own, before)
+        if not isinstance(document, str):
+            raise ArrowValueError(argument_errors.NO_DOCUMENT)
+        column.append_bytes(document.encode())
 
     def _end(self, image: bytes, layout: _Layout) -> None:
         row = self.count
@@ -246,14 +249,6 @@ class TableRows:
 
     def _refused(self, column: str, error: DecodeError) -> EventError:
         return self._rows.unreadable(DecodeError(argument_errors.COLUMN, column=column, why=error))
-
-
-def _append_document(column: ArrayBuilder, before: Value, diffs: Value) -> None:
-    assert isinstance(column, VariableWidthBuilder)
-    document = with_diffs_applied(before, diffs)
-    if not isinstance(document, str):
-        raise ArrowValueError(argument_errors.NO_DOCUMENT)
-    column.append_bytes(document.encode())
 
 
 # Bytes of the events whose rows are held.
