@@ -5,92 +5,27 @@ from __future__ import annotations
 import os
 import signal
 import time
-import uuid
 from typing import TYPE_CHECKING
 
 import pytest
 from kafka import KafkaAdminClient
 
 from connector.foundation.errors import RecordTooLarge, SinkUnavailable
-from connector.foundation.settings.sections import KafkaSettings
-from connector.stream.progress.progress_record import Progress
 from connector.stream.sink import kafka_errors
-from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.sink.recovery import RecoveredState
 from tests.foundation.errors.texts import text_of
-from tests.integration.harness import read_committed, wait_until_settled
-from tests.integration.sink.commits import commit
+from tests.integration.harness import wait_until_settled
+from tests.integration.sink.commits import PROGRESS, commit, delivered, keys, publish
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
+    from connector.stream.sink.kafka_sink import KafkaSink
     from local_stack import KafkaBroker
 
     Open = Callable[..., KafkaSink]
 
 pytestmark = pytest.mark.kafka
-
-PROGRESS = Progress(
-    flavour="mysql",
-    gtid_set="",
-    file="binlog.000001",
-    position=4,
-    epoch=1,
-    seq="",
-    server_uuid="u",
-    instance="a",
-    host="there",
-    pid=77,
-    committed_at_ms=1,
-)
-# Kafka deletes rows that are older than kafka.retention_hours, also in the middle of a test.
-NOW_MS = time.time_ns() // 1_000_000
-
-
-@pytest.fixture
-def prefix() -> str:
-    return f"way{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def open_sink(kafka_broker: KafkaBroker, prefix: str) -> Iterator[Open]:
-    sinks = []
-
-    def opened(in_flight_bytes_max: int = 1 << 20, **changed: object) -> KafkaSink:
-        settings = KafkaSettings.model_validate(
-            {
-                "bootstrap_servers": [kafka_broker.endpoint.bootstrap],
-                "topic_prefix": prefix,
-                "request_timeout_seconds": 10,
-            }
-            | changed
-        )
-        sinks.append(KafkaSink(settings, "pipe", "a", in_flight_bytes_max))
-        return sinks[-1]
-
-    yield opened
-    for sink in sinks:
-        sink.close()
-
-
-def publish(sink: KafkaSink, prefix: str, numbers: range, size: int = 100) -> None:
-    for number in numbers:
-        sink.target.take(
-            f"{prefix}.db.t",
-            b'{"id":%d}' % number,
-            b'"' + b"x" * size + b'"',
-            b"\x02\x0ecdc.seq\x4c%038d" % number,
-            NOW_MS + number,
-        )
-
-
-def delivered(broker: KafkaBroker, prefix: str) -> list[int]:
-    wait_until_settled(broker.endpoint, prefix)
-    return keys(broker, prefix)
-
-
-def keys(broker: KafkaBroker, prefix: str) -> list[int]:
-    return sorted(one.key["id"] for one in read_committed(broker.endpoint, prefix))
 
 
 @pytest.mark.parametrize("compression", ["lz4", "zstd", "gzip", "none"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 from kafka.errors import KafkaError
 
 from connector.foundation.errors import SinkUnavailable, Superseded
-from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka.broker_connection import BrokerConnection
 from connector.kafka.transaction_client import TransactionClient
 from connector.kafka.transaction_requests import (
@@ -26,17 +24,16 @@ from connector.kafka.transaction_requests import (
 )
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.connection import Interrupted
-from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.sink.recovery import RecoveredState
 from tests.integration.harness import consumer_of, partitions_of, wait_until, wait_until_settled
-from tests.integration.sink.commits import commit
-from tests.integration.sink.test_delivery import PROGRESS, keys, publish
+from tests.integration.sink.commits import PROGRESS, commit, keys, publish
 from tests.length import full_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from connector.kafka.encoded_batch import EncodedBatch
+    from connector.stream.sink.kafka_sink import KafkaSink
     from local_stack import KafkaBroker
 
     Open = Callable[..., KafkaSink]
@@ -49,32 +46,6 @@ WARM = range(1000, 1010)
 SMALL, LARGE = 100, 150_000
 
 of_each_size = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
-
-
-@pytest.fixture
-def prefix() -> str:
-    return f"direct{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def open_sink(kafka_broker: KafkaBroker, prefix: str) -> Iterator[Open]:
-    sinks = []
-
-    def opened(instance: str = "a", **changed: object) -> KafkaSink:
-        settings = KafkaSettings.model_validate(
-            {
-                "bootstrap_servers": [kafka_broker.endpoint.bootstrap],
-                "topic_prefix": prefix,
-                "request_timeout_seconds": 20,
-            }
-            | changed
-        )
-        sinks.append(KafkaSink(settings, "pipe", instance, 1 << 20))
-        return sinks[-1]
-
-    yield opened
-    for sink in sinks:
-        sink.close()
 
 
 def warm(sink: KafkaSink, prefix: str) -> None:

@@ -8,9 +8,8 @@ import pytest
 
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink.kafka_sink import KafkaSink
-from tests.integration.sink.commits import commit
-from tests.integration.sink.test_delivery import PROGRESS, publish
-from tests.integration.sink.test_direct_commits import delivered, prefix, warm
+from tests.integration.sink.commits import PROGRESS, commit, publish
+from tests.integration.sink.test_direct_commits import delivered, warm
 from tests.integration.start.kafka_doors import PASSWORD, USER, open_doors
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from tests.integration.start.kafka_doors import Doors
 
 pytestmark = pytest.mark.kafka
-
-__all__ = ["prefix"]
 
 LOGIN = {"sasl_mechanism": "PLAIN", "sasl_username": USER, "sasl_password": PASSWORD}
 

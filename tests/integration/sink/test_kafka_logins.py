@@ -33,8 +33,7 @@ from stream_jobs.source.backlog import kept_until
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topics import BrokerConfig
 from tests.foundation.errors.texts import text_of
-from tests.integration.sink.commits import commit
-from tests.integration.sink.test_delivery import PROGRESS
+from tests.integration.sink.commits import PROGRESS, commit
 from verification.topics.run import topics_of
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-import uuid
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -18,144 +17,73 @@ from connector.foundation.errors import RecordTooLarge, SinkRefused, SinkUnavail
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka import connection_errors
-from connector.stream.progress.progress_record import Progress
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.connection import KAFKA_CLIENTS, client_settings, consumer_settings
 from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.sink.recovery import RecoveredState, read_progress, recover
 from local_stack.server import free_port
-from tests.integration.harness import read_committed, wait_until, wait_until_settled
-from tests.integration.sink.commits import commit
+from tests.integration.harness import wait_until, wait_until_settled
+from tests.integration.sink.commits import commit, delivered, keys, progress, publish
 from tests.length import full_only
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from local_stack import KafkaBroker
+
+    Open = Callable[..., KafkaSink]
 
 pytestmark = pytest.mark.kafka
 
 IN_FLIGHT_BYTES_MAX = 1 << 20
-# Kafka deletes rows that are older than kafka.retention_hours, also in the middle of a test.
-NOW_MS = time.time_ns() // 1_000_000
 
 
-@pytest.fixture
-def settings(kafka_broker: KafkaBroker) -> KafkaSettings:
-    return KafkaSettings(
-        bootstrap_servers=[kafka_broker.endpoint.bootstrap],
-        topic_prefix=f"sink{uuid.uuid4().hex[:8]}",
-        partitions=3,
-        request_timeout_seconds=10,
-    )
-
-
-class Opener:
-    """Opens sinks and closes them all at the end."""
-
-    def __init__(self, settings: KafkaSettings) -> None:
-        self._settings = settings
-        self._sinks: list[KafkaSink] = []
-
-    def __call__(self, instance: str, **changed: Any) -> KafkaSink:
-        settings = self._settings.model_copy(update=changed)
-        self._sinks.append(KafkaSink(settings, "pipe", instance, IN_FLIGHT_BYTES_MAX))
-        return self._sinks[-1]
-
-    def close(self) -> None:
-        for sink in self._sinks:
-            sink.close()
-
-
-@pytest.fixture
-def open_sink(settings: KafkaSettings) -> Iterator[Opener]:
-    opener = Opener(settings)
-    yield opener
-    opener.close()
-
-
-def progress(instance: str, position: int = 4) -> Progress:
-    return Progress(
-        flavour="mysql",
-        gtid_set="",
-        file="binlog.000001",
-        position=position,
-        epoch=1,
-        seq="",
-        server_uuid="u",
-        instance=instance,
-        host="there",
-        pid=77,
-        committed_at_ms=1,
-    )
-
-
-def publish(sink: KafkaSink, settings: KafkaSettings, number: int, size: int = 10) -> None:
-    sink.target.take(
-        f"{settings.topic_prefix}.db.t",
-        b'{"id":%d}' % number,
-        b'"' + b"x" * size + b'"',
-        b"\x02\x0ecdc.seq\x4c%038d" % number,
-        NOW_MS,
-    )
-
-
-def delivered(settings: KafkaSettings, broker: KafkaBroker) -> list[int]:
-    wait_until_settled(broker.endpoint, settings.topic_prefix)
-    return keys(settings, broker)
-
-
-def keys(settings: KafkaSettings, broker: KafkaBroker) -> list[int]:
-    seen = read_committed(broker.endpoint, settings.topic_prefix)
-    return sorted(one.key["id"] for one in seen)
-
-
-def test_a_new_pipeline_has_no_progress(open_sink: Opener) -> None:
+def test_a_new_pipeline_has_no_progress(open_sink: Open) -> None:
     assert open_sink("a").recover() == RecoveredState(None, {}, {}, {})
 
 
 def test_records_become_visible_with_their_progress(
-    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+    settings: KafkaSettings, open_sink: Open, kafka_broker: KafkaBroker
 ) -> None:
     sink = open_sink("a")
     for number in range(50):
-        publish(sink, settings, number)
-    assert keys(settings, kafka_broker) == []
+        publish(sink, settings.topic_prefix, [number])
+    assert keys(kafka_broker, settings.topic_prefix) == []
     assert read_progress(settings, "pipe") is None
     commit(sink, progress("a", 900))
-    assert delivered(settings, kafka_broker) == list(range(50))
+    assert delivered(kafka_broker, settings.topic_prefix) == list(range(50))
     assert sink.recover() == RecoveredState(progress("a", 900), {}, {}, {})
 
 
 def test_what_is_abandoned_holds_back_nobody(
-    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+    settings: KafkaSettings, open_sink: Open, kafka_broker: KafkaBroker
 ) -> None:
     sink = open_sink("a")
     sink.abandon()  # without a transaction
-    publish(sink, settings, 1)
+    publish(sink, settings.topic_prefix, [1])
     commit(sink, progress("a"))
-    publish(sink, settings, 2)
+    publish(sink, settings.topic_prefix, [2])
     sink.target.flush()
     wait_until(lambda: sink.in_flight_bytes == 0, lambda: "the batch is not acknowledged")
     sink.abandon()
     sink.close()
     # Long before the transaction's time is up.
-    assert delivered(settings, kafka_broker) == [1]
+    assert delivered(kafka_broker, settings.topic_prefix) == [1]
 
 
 def test_what_was_aborted_is_never_seen(
-    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+    settings: KafkaSettings, open_sink: Open, kafka_broker: KafkaBroker
 ) -> None:
     sink = open_sink("a")
-    publish(sink, settings, 1)
+    publish(sink, settings.topic_prefix, [1])
     sink.abort()
-    publish(sink, settings, 2)
+    publish(sink, settings.topic_prefix, [2])
     commit(sink, progress("a"))
-    assert delivered(settings, kafka_broker) == [2]
+    assert delivered(kafka_broker, settings.topic_prefix) == [2]
 
 
 def test_the_last_progress_of_this_pipeline_is_found_among_others(
-    settings: KafkaSettings, open_sink: Opener
+    settings: KafkaSettings, open_sink: Open
 ) -> None:
     sink = open_sink("a")
     commit(sink, progress("a", 111))
@@ -169,7 +97,7 @@ def test_the_last_progress_of_this_pipeline_is_found_among_others(
 
 
 def test_a_new_pipeline_begins_after_the_epochs_of_all_that_wrote_to_its_topics(
-    settings: KafkaSettings, open_sink: Opener
+    settings: KafkaSettings, open_sink: Open
 ) -> None:
     for name, epochs in (("reset", [1, 3]), ("older", [2] * 250), ("removed", [4])):
         other = KafkaSink(settings, name, "b", IN_FLIGHT_BYTES_MAX)
@@ -182,7 +110,7 @@ def test_a_new_pipeline_begins_after_the_epochs_of_all_that_wrote_to_its_topics(
 
 
 def test_what_was_committed_after_what_another_pipeline_left_open_is_waited_for(
-    settings: KafkaSettings, open_sink: Opener
+    settings: KafkaSettings, open_sink: Open
 ) -> None:
     commit(open_sink("a"), progress("a", 111))
     other = KafkaSink(settings, "other", "b", IN_FLIGHT_BYTES_MAX)
@@ -207,7 +135,7 @@ def test_what_was_committed_after_what_another_pipeline_left_open_is_waited_for(
 
 
 def test_progress_that_somebody_has_removed_is_none(
-    settings: KafkaSettings, open_sink: Opener
+    settings: KafkaSettings, open_sink: Open
 ) -> None:
     commit(open_sink("a"), progress("a", 50))
     remove_progress(settings, "pipe")
@@ -238,11 +166,11 @@ def test_a_consumer_does_not_make_the_topic_that_it_asks_for(settings: KafkaSett
 
 
 def test_a_producer_does_not_make_a_topic_again_that_somebody_has_deleted(
-    open_sink: Opener, settings: KafkaSettings
+    open_sink: Open, settings: KafkaSettings
 ) -> None:
     sink = open_sink("a")
     producer: Any = sink._producer
-    publish(sink, settings, 0)
+    publish(sink, settings.topic_prefix, [0])
     commit(sink, progress("a"))
     topic = f"{settings.topic_prefix}.db.t"
     with closing(KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)) as admin:
@@ -252,13 +180,13 @@ def test_a_producer_does_not_make_a_topic_again_that_somebody_has_deleted(
         assert topic not in admin.list_topics()
         # The next instance makes it with the number of partitions of the settings.
         sink.close()
-        publish(open_sink("b"), settings, 0)
+        publish(open_sink("b"), settings.topic_prefix, [0])
         (made,) = admin.describe_topics([topic])
         assert len(made["partitions"]) == settings.partitions
 
 
 def test_what_fails_before_the_first_commit_is_no_other_instance(
-    open_sink: Opener,
+    open_sink: Open,
 ) -> None:
     commit(open_sink("old"), progress("old", 50))
     sink = open_sink("new")
@@ -272,7 +200,7 @@ def test_what_fails_before_the_first_commit_is_no_other_instance(
     assert f"transactional id {sink.transactional_id} and has not" in caught.value.text
 
 
-def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: Opener) -> None:
+def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: Open) -> None:
     commit(open_sink("old"), progress("old", 50))
     commit(open_sink("new"), progress("new", 50))
     with pytest.raises(Superseded) as caught:
@@ -284,11 +212,11 @@ def test_an_instance_does_not_take_back_what_another_has_taken_over(open_sink: O
 
 
 def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
-    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+    settings: KafkaSettings, open_sink: Open, kafka_broker: KafkaBroker
 ) -> None:
     old = open_sink("old")
     commit(old, progress("old", 50))
-    publish(old, settings, 1)
+    publish(old, settings.topic_prefix, [1])
     new = open_sink("new")
     last = new.recover().progress
     assert last is not None
@@ -300,28 +228,28 @@ def test_a_new_instance_drops_what_the_old_one_left_open_and_fences_it(
         "pipeline pipe: another instance took over (process 77 on there, instance new); stop one "
         "of the two, or give this one another name"
     )
-    publish(new, settings, 2)
+    publish(new, settings.topic_prefix, [2])
     commit(new, progress("new", 99))
-    assert delivered(settings, kafka_broker) == [2]
+    assert delivered(kafka_broker, settings.topic_prefix) == [2]
 
 
 def test_memory_is_bounded_while_a_transaction_is_larger_than_the_limit(
-    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+    settings: KafkaSettings, open_sink: Open, kafka_broker: KafkaBroker
 ) -> None:
     sink = open_sink("a")
     for number in range(60):
-        publish(sink, settings, number, size=100_000)
+        publish(sink, settings.topic_prefix, [number], size=100_000)
         assert sink.in_flight_bytes <= IN_FLIGHT_BYTES_MAX
     commit(sink, progress("a"))
-    assert delivered(settings, kafka_broker) == list(range(60))
+    assert delivered(kafka_broker, settings.topic_prefix) == list(range(60))
 
 
 def test_a_record_above_the_limit_is_refused_with_the_setting_to_raise(
-    settings: KafkaSettings, open_sink: Opener
+    settings: KafkaSettings, open_sink: Open
 ) -> None:
     sink = open_sink("a", record_bytes_max=100_000)
     with pytest.raises(SinkRefused) as caught:
-        publish(sink, settings, 1, size=200_000)
+        publish(sink, settings.topic_prefix, [1], size=200_000)
     where = f"kafka {settings.bootstrap_servers[0]}"
     assert caught.value.text == (
         f"{where}: cannot write to topic {settings.topic_prefix}.db.t: a record is larger than "
@@ -331,7 +259,7 @@ def test_a_record_above_the_limit_is_refused_with_the_setting_to_raise(
 
 
 def test_the_largest_record_that_is_not_refused_is_delivered(
-    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+    settings: KafkaSettings, open_sink: Open, kafka_broker: KafkaBroker
 ) -> None:
     # Of text that compression makes no smaller, but larger.
     sink = open_sink("a", record_bytes_max=2_000_000)
@@ -342,10 +270,10 @@ def test_the_largest_record_that_is_not_refused_is_delivered(
         sink.target.take(topic, key, b'"%b"' % text[: 2_000_001 - overhead], headers, 0)
     sink.target.take(topic, key, b'"%b"' % text[: 2_000_000 - overhead], headers, 0)
     commit(sink, progress("a"))
-    assert delivered(settings, kafka_broker) == [1]
+    assert delivered(kafka_broker, settings.topic_prefix) == [1]
 
 
-def test_too_many_replicas_are_refused_with_the_setting_to_lower(open_sink: Opener) -> None:
+def test_too_many_replicas_are_refused_with_the_setting_to_lower(open_sink: Open) -> None:
     with pytest.raises(SinkRefused) as caught:
         open_sink("a", replication_factor=3)
     assert caught.value.text.endswith(
@@ -353,7 +281,7 @@ def test_too_many_replicas_are_refused_with_the_setting_to_lower(open_sink: Open
     )
 
 
-def test_a_transaction_timeout_above_the_brokers_limit_is_refused(open_sink: Opener) -> None:
+def test_a_transaction_timeout_above_the_brokers_limit_is_refused(open_sink: Open) -> None:
     with pytest.raises(SinkRefused) as caught:
         open_sink("a", transaction_timeout_seconds=3600.0)
     assert caught.value.text.endswith(
@@ -375,20 +303,20 @@ def test_a_broker_that_is_not_there_is_unavailable(settings: KafkaSettings) -> N
 
 @full_only
 def test_a_commit_succeeds_across_a_restart_of_the_broker(
-    settings: KafkaSettings, open_sink: Opener, kafka_broker: KafkaBroker
+    settings: KafkaSettings, open_sink: Open, kafka_broker: KafkaBroker
 ) -> None:
     sink = open_sink("a", transaction_timeout_seconds=30)
-    publish(sink, settings, 1)
+    publish(sink, settings.topic_prefix, [1])
     commit(sink, progress("a"))
     # A broker that is alone and killed before it has marked a commit never marks it.
     wait_until_settled(kafka_broker.endpoint, settings.topic_prefix)
     kafka_broker.kill()
     with ThreadPoolExecutor(1) as pool:
         # Its partitions are to be added to the transaction while nobody answers.
-        publish(sink, settings, 2)
+        publish(sink, settings.topic_prefix, [2])
         committed = pool.submit(commit, sink, progress("a", 900))
         kafka_broker.start()
         committed.result()
 
-    assert delivered(settings, kafka_broker) == [1, 2]
+    assert delivered(kafka_broker, settings.topic_prefix) == [1, 2]
     assert read_progress(settings, "pipe") == progress("a", 900)

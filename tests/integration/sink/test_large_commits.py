@@ -11,23 +11,15 @@ import pytest
 
 from connector.foundation.errors import SinkUnavailable, Superseded
 from tests.integration.harness import wait_until
-from tests.integration.sink.commits import commit
-from tests.integration.sink.test_delivery import (
-    PROGRESS,
-    delivered,
-    keys,
-    open_sink,
-    prefix,
-    publish,
-)
+from tests.integration.sink.commits import PROGRESS, commit, delivered, keys, publish
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from connector.stream.sink.kafka_sink import KafkaSink
     from local_stack import KafkaBroker
-    from tests.integration.sink.test_delivery import Open
 
-__all__ = ["open_sink", "prefix"]  # fixtures
+    Open = Callable[..., KafkaSink]
 
 pytestmark = pytest.mark.kafka
 
@@ -48,7 +40,7 @@ def standing_still(broker: KafkaBroker) -> Iterator[None]:
 def test_the_next_transaction_is_taken_while_a_large_one_is_committed(
     open_sink: Open, prefix: str, kafka_broker: KafkaBroker
 ) -> None:
-    sink = open_sink(ROOM)
+    sink = open_sink(in_flight_bytes_max=ROOM)
     # The topic exists from here on, and its leader is known.
     publish(sink, prefix, range(1), LARGE)
     commit(sink, PROGRESS)
@@ -76,7 +68,7 @@ def test_the_next_transaction_is_taken_while_a_large_one_is_committed(
 def test_what_has_no_room_beside_a_commit_waits_for_its_end(
     open_sink: Open, prefix: str, kafka_broker: KafkaBroker
 ) -> None:
-    sink = open_sink(1 << 20)
+    sink = open_sink()
     for number in range(0, 6000, 1000):
         publish(sink, prefix, range(number, number + 1000), LARGE)
         assert sink.in_flight_bytes <= 1 << 20
@@ -88,7 +80,7 @@ def test_what_has_no_room_beside_a_commit_waits_for_its_end(
 def test_an_abort_keeps_the_transaction_that_is_being_committed(
     open_sink: Open, prefix: str, kafka_broker: KafkaBroker
 ) -> None:
-    sink = open_sink(ROOM)
+    sink = open_sink(in_flight_bytes_max=ROOM)
     publish(sink, prefix, range(500), LARGE)
     sink.start_commit(PROGRESS)
     publish(sink, prefix, range(500, 1500), LARGE)
@@ -104,9 +96,9 @@ def test_an_abort_keeps_the_transaction_that_is_being_committed(
 def test_a_large_commit_of_a_fenced_producer_fails_at_its_end(
     open_sink: Open, prefix: str, kafka_broker: KafkaBroker
 ) -> None:
-    sink = open_sink(ROOM)
+    sink = open_sink(in_flight_bytes_max=ROOM)
     publish(sink, prefix, range(500), LARGE)
-    successor = open_sink(ROOM)
+    successor = open_sink(in_flight_bytes_max=ROOM)
     with pytest.raises((Superseded, SinkUnavailable)):
         commit(sink, PROGRESS)
     sink.abandon()

@@ -16,17 +16,14 @@ from connector.stream.sink.kafka_sink import KafkaSink
 from local_stack import KafkaBroker
 from tests.integration.harness import wait_until
 from tests.integration.second_broker import SecondBroker
-from tests.integration.sink.commits import commit
-from tests.integration.sink.test_delivery import PROGRESS, publish
-from tests.integration.sink.test_direct_commits import Cable, delivered, prefix, warm
+from tests.integration.sink.commits import PROGRESS, commit, publish
+from tests.integration.sink.test_direct_commits import Cable, delivered, warm
 from tests.length import full_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.kafka
-
-__all__ = ["prefix"]
 
 STATES = TopicPartition("__transaction_state", 0)
 
