@@ -245,10 +245,10 @@ class EventHeader:
         start = reader.take(V1_HEADER_LENGTH)
         type_code: i64 = data[start + 4]
         return EventHeader(
-            i64(read_i32_le(data, start)) & _U32,
+            timestamp_at(data, start),
             type_code,
-            i64(read_i32_le(data, start + 5)) & _U32,
-            i64(read_i32_le(data, start + 9)) & _U32,
+            server_id_at(data, start),
+            size_at(data, start),
             0,
             0,
         )
@@ -285,6 +285,21 @@ def timestamp_at(data: bytes, start: i64) -> i64:
 def server_id_at(data: bytes, start: i64) -> i64:
     """Return the field of the header at `start` of `data`."""
     return i64(read_i32_le(data, start + 5)) & _U32
+
+
+def size_at(data: bytes, start: i64) -> i64:
+    """Return the field of the header at `start` of `data`."""
+    return i64(read_i32_le(data, start + SIZE_OFFSET)) & _U32
+
+
+def log_pos_at(data: bytes, start: i64) -> i64:
+    """Return the field of the header at `start` of `data`, which is not of format v1."""
+    return i64(read_i32_le(data, start + 13)) & _U32
+
+
+def flags_at(data: bytes, start: i64) -> i64:
+    """Return the field of the header at `start` of `data`, which is not of format v1."""
+    return i64(read_i16_le(data, start + 17)) & _U16
 
 
 def read_post_header(body: PayloadReader, length: int | None, known: i64) -> PayloadReader:

@@ -128,7 +128,7 @@ class GroupCounts:
                 uuid = at + header.HEADER_LENGTH + _UUID_OFFSET
                 number = read_i64_le(data, at + header.HEADER_LENGTH + _GNO_OFFSET)
                 if (
-                    transaction_bounds.size_at(data, at) < header.HEADER_LENGTH + _GTID_END
+                    header.size_at(data, at) < header.HEADER_LENGTH + _GTID_END
                     or not 0 < number < GNO_END
                 ):
                     return at
@@ -146,7 +146,7 @@ class GroupCounts:
             while at < end:
                 type_code: i64 = data[at + header.TYPE_OFFSET]
                 body = at + header.HEADER_LENGTH
-                at += transaction_bounds.size_at(data, at)
+                at += header.size_at(data, at)
                 if type_code == header.TABLE_MAP:
                     self._tables.append(self._table(data, body, at - trailer))
                 elif _IS_ROWS[type_code]:
@@ -189,7 +189,7 @@ class GroupCounts:
         at = start
         while at < end:
             type_code: i64 = data[at + header.TYPE_OFFSET]
-            size = transaction_bounds.size_at(data, at)
+            size = header.size_at(data, at)
             timestamp = i64(read_i32_le(data, at)) & _U32
             first = min(first, timestamp)
             last = max(last, timestamp)

@@ -315,7 +315,7 @@ class GroupFilter:
         while start < at < end:
             part: i64 = transaction_bounds.PARTS[data[at + header.TYPE_OFFSET]]
             body = at + header.HEADER_LENGTH
-            at += transaction_bounds.size_at(data, at)
+            at += header.size_at(data, at)
             if part == transaction_bounds.PART_END:
                 return start if wanted and not complete else at
             if not part:

@@ -282,7 +282,7 @@ def end_of_group(data: bytes, start: i64, end: i64, trailer: i64) -> i64:
     while start < at < end:
         part: i64 = PARTS[data[at + header.TYPE_OFFSET]]
         body = at + header.HEADER_LENGTH
-        at += size_at(data, at)
+        at += header.size_at(data, at)
         if part == PART_END:
             return at
         if not part or (part <= PART_ROWS and at - trailer - body < TABLE_LENGTH_MIN):
@@ -295,7 +295,7 @@ def end_of_begin(data: bytes, start: i64, end: i64, trailer: i64) -> i64:
     if start >= end:
         return start
     type_code: i64 = data[start + header.TYPE_OFFSET]
-    at = start + size_at(data, start)
+    at = start + header.size_at(data, start)
     if type_code == header.MARIADB_GTID:
         flags_at = start + header.HEADER_LENGTH + _FLAGS_OFFSET
         flags: i64 = data[flags_at] if flags_at < at else ~_GROUP_FLAGS
@@ -304,13 +304,8 @@ def end_of_begin(data: bytes, start: i64, end: i64, trailer: i64) -> i64:
         return start
     if at >= end or data[at + header.TYPE_OFFSET] != header.QUERY:
         return start
-    following = at + size_at(data, at)
+    following = at + header.size_at(data, at)
     return following if is_begin(data, at + header.HEADER_LENGTH, following - trailer) else start
-
-
-def size_at(data: bytes, at: i64) -> i64:
-    """Return the size of the event at `at`."""
-    return i64(read_i32_le(data, at + header.SIZE_OFFSET)) & _U32
 
 
 def table_id_at(data: bytes, at: i64) -> i64:

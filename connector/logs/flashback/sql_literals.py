@@ -46,7 +46,7 @@ from connector.binlog.sql_text import (
 from connector.binlog.text_writer import put_ascii
 from connector.foundation.errors import UnsupportedChange
 from connector.logs import undo_errors
-from connector.logs.dump.text.values import BitText, in_quotes
+from connector.logs.dump.text.values import bits, in_quotes
 from connector.stream.envelope.cells.writers import CellWriter, EnumWriter, NumberWriter, SetWriter
 
 # Character sets whose bytes are written as text of the connection, which is utf8mb4.
@@ -301,7 +301,7 @@ LITERALS: Final[dict[Family, Callable[[Column, Any], CellWriter]]] = {
     Family.DECIMAL: NumberWriter,
     Family.FLOAT: _FloatLiteral,
     Family.DOUBLE: _FloatLiteral,
-    Family.BIT: BitText,
+    Family.BIT: bits,
     Family.ENUM: _number_of_enum,
     Family.SET: _mask_of_set,
     Family.YEAR: NumberWriter,

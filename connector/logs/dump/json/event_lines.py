@@ -13,17 +13,26 @@ event. The fields are those of `event_fields`, which writes all other events.
 from json.encoder import encode_basestring
 from typing import Final, final
 
-from librt.strings import BytesWriter, read_i16_le, read_i32_le, read_i64_le
+from librt.strings import BytesWriter, read_i32_le, read_i64_le
 from mypy_extensions import i64, u8
 
 from connector.binlog.event import Event
 from connector.binlog.events.query import QUERY_HEADER_LENGTH, QueryEvent
 from connector.binlog.events.transaction import require_gno
 from connector.binlog.gtid import gtid_prefix_at
-from connector.binlog.header import GTID_LOG, QUERY, XID, event_name
+from connector.binlog.header import (
+    GTID_LOG,
+    QUERY,
+    XID,
+    event_name,
+    flags_at,
+    log_pos_at,
+    server_id_at,
+    size_at,
+    timestamp_at,
+)
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
 from connector.binlog.text_writer import put_ascii, put_hex_32, put_int, put_uint, put_uint64
-from connector.binlog.transactions.transaction_bounds import size_at
 from connector.logs.dump.json.event_fields import body_fields
 from connector.logs.dump.json.table_facts import dumps
 from connector.logs.output import encoded
@@ -33,10 +42,6 @@ NOTHING: Final = -1
 
 _TYPES: Final = 256
 _U32: Final = 0xFFFF_FFFF
-_U16: Final = 0xFFFF
-_SERVER_ID_OFFSET: Final = 5
-_LOG_POS_OFFSET: Final = 13
-_FLAGS_OFFSET: Final = 17
 _NULL: Final = b"null"
 
 
@@ -92,10 +97,10 @@ class EventHeads:
         if v1:
             out.write(_NULL)
         else:
-            put_uint(out, _u32_at(data, at + _LOG_POS_OFFSET))
-            flags = i64(read_i16_le(data, at + _FLAGS_OFFSET)) & _U16
-        timestamp = _u32_at(data, at)
-        server_id = _u32_at(data, at + _SERVER_ID_OFFSET)
+            put_uint(out, log_pos_at(data, at))
+            flags = flags_at(data, at)
+        timestamp = timestamp_at(data, at)
+        server_id = server_id_at(data, at)
         size = size_at(data, at)
         middle = self._middles[type_code]
         if (
@@ -110,14 +115,10 @@ class EventHeads:
         put_uint(out, size)
         if trailer:
             out.write(b',"checksum":"')
-            put_hex_32(out, _u32_at(data, at + size - trailer))
+            put_hex_32(out, i64(read_i32_le(data, at + size - trailer)) & _U32)
             out.write(b'","body":')
         else:
             out.write(b',"checksum":null,"body":')
-
-
-def _u32_at(data: bytes, at: i64) -> i64:
-    return i64(read_i32_le(data, at)) & _U32
 
 
 def _put_number(out: BytesWriter, number: i64) -> None:

@@ -14,7 +14,7 @@ from connector.binlog.events import rows_header
 from connector.binlog.files.event_frames import EventBlock
 from connector.binlog.payload_reader import PayloadReader, has_bytes_at
 from connector.binlog.rows_decoder import PLAIN_KINDS
-from connector.binlog.transactions.transaction_bounds import end_of_group, size_at, table_id_at
+from connector.binlog.transactions.transaction_bounds import end_of_group, table_id_at
 from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.event_lines import EventHeads, ShortBodies
 from connector.logs.dump.json.table_writer import TableWriter
@@ -76,7 +76,7 @@ class GroupLines:
         self._tables.clear()
         at = start
         while at < end:
-            size = size_at(data, at)
+            size = header.size_at(data, at)
             type_code: i64 = data[at + header.TYPE_OFFSET]
             body_end = at + size - trailer
             self._heads.put(out, type_code, data, at, trailer, at + place, v1=False)

@@ -119,12 +119,12 @@ class _OldEpochText(CellWriter):
 
 @final
 class BitText(CellWriter):
-    """BIT(n): n binary digits."""
+    """So many binary digits: a BIT, or the bytes of a SET as they are stored."""
 
     __slots__ = ("_bits",)
 
-    def __init__(self, column: Column, _: object) -> None:
-        self._bits: i64 = column.length or 0
+    def __init__(self, bits: int) -> None:
+        self._bits: i64 = bits
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         length = (self._bits + 7) >> 3
@@ -141,30 +141,6 @@ class BitText(CellWriter):
             started = started or bit != 0 or left < self._bits
             if started:
                 out.append(u8(_ZERO + bit))
-        out.append(u8(QUOTE))
-
-
-@final
-class _MaskText(CellWriter):
-    """A SET without labels: its bytes as they are stored, each from its highest bit on."""
-
-    __slots__ = ("_length",)
-
-    def __init__(self, length: int) -> None:
-        self._length: i64 = length
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        at = image.take(self._length)
-        end = at + self._length
-        data = image.data
-        out.write(b"b'")
-        while at < end:
-            octet: i64 = data[at]
-            shift: i64 = _BYTE_BITS
-            while shift:
-                shift -= 1
-                out.append(u8(_ZERO + (octet >> shift & 1)))
-            at += 1
         out.append(u8(QUOTE))
 
 
@@ -208,8 +184,13 @@ def _enum(_: Column, reader: integers.EnumReader) -> CellWriter:
 def _set(column: Column, reader: integers.SetReader) -> CellWriter:
     labels = reader.labels
     if labels is None:
-        return _MaskText(column.stored_length)
+        return BitText(column.stored_length * _BYTE_BITS)
     return SetWriter(reader, [quoted_text(label)[1:-1].encode() for label in labels], QUOTE)
+
+
+def bits(column: Column, _: object) -> CellWriter:
+    """Return the writer of a BIT."""
+    return BitText(column.length or 0)
 
 
 def in_quotes(_: Column, reader: PrintedReader) -> CellWriter:
@@ -226,7 +207,7 @@ TEXTS: Final[dict[Family, Callable[[Column, Any], CellWriter]]] = {
     Family.DECIMAL: NumberWriter,
     Family.FLOAT: NumberWriter,
     Family.DOUBLE: DoubleWriter,
-    Family.BIT: BitText,
+    Family.BIT: bits,
     Family.ENUM: _enum,
     Family.SET: _set,
     Family.TIMESTAMP: _timestamp,
