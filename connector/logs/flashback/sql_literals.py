@@ -20,6 +20,7 @@ from mypy_extensions import i64, u8
 
 from connector.binlog.character_sets import BINARY_COLLATION
 from connector.binlog.columns import floats
+from connector.binlog.columns.cell_writers import CellWriter, EnumWriter, NumberWriter, SetWriter
 from connector.binlog.columns.column import (
     BINARIES,
     CHARACTERS,
@@ -47,7 +48,6 @@ from connector.binlog.text_writer import put_ascii
 from connector.foundation.errors import UnsupportedChange
 from connector.logs import undo_errors
 from connector.logs.dump.text.values import bits, in_quotes
-from connector.stream.envelope.cells.writers import CellWriter, EnumWriter, NumberWriter, SetWriter
 
 # Character sets whose bytes are written as text of the connection, which is utf8mb4.
 UTF8_CHARSETS = ("utf8mb4", "utf8mb3", "ascii")

@@ -9,13 +9,14 @@ from typing import final
 
 from librt.strings import BytesWriter
 
+from connector.binlog.columns.cell_writers import CellWriter
 from connector.binlog.columns.column import ColumnReader
 from connector.binlog.columns.row_images import bitmap_length, column_error, is_set
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.cells.writers import CellWriter, require_form
+from connector.stream.envelope.cells.writers import require_form
 from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
 from connector.stream.envelope.row_writer import schema_writer
 from connector.stream.envelope.schemas.table_schema import TableSchema

@@ -10,6 +10,7 @@ from typing import Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
+from connector.binlog.columns.cell_writers import CellWriter, DocumentWriter
 from connector.binlog.columns.column import ColumnReader
 from connector.binlog.columns.integers import EnumReader, SetReader
 from connector.binlog.columns.json import ABSENT_BEFORE, NULL_BEFORE, changed_document
@@ -23,12 +24,7 @@ from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.labels import KeyLabelWriter, ambiguous_labels
 from connector.stream.envelope.cells.selected import TextDocumentReader
-from connector.stream.envelope.cells.writers import (
-    CellWriter,
-    DocumentWriter,
-    exact_writer,
-    not_text,
-)
+from connector.stream.envelope.cells.writers import exact_writer, not_text
 from connector.stream.envelope.debezium.column_cells import debezium_writer
 from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
 from connector.stream.envelope.debezium.string_cells import CompactDocumentWriter

@@ -10,13 +10,13 @@ from typing import Final, NoReturn, final
 from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, u8
 
+from connector.binlog.columns.cell_writers import CellWriter
 from connector.binlog.log_errors import ProtocolError
 from connector.binlog.payload_reader import LENENC_NULL, PayloadReader
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.replication.protocol.result_set import RowReceiver
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.cells.selected import selected_reader
-from connector.stream.envelope.cells.writers import CellWriter
 from connector.stream.envelope.copied_chunk import LENGTHS, NO_KEY, Chunk, RefusedRow
 from connector.stream.envelope.debezium.profile import DebeziumProfile, field_names
 from connector.stream.envelope.debezium.row_filter import RowFilter

@@ -20,6 +20,15 @@ from typing import Any, Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
+from connector.binlog.columns.cell_writers import (
+    CellWriter,
+    DocumentWriter,
+    DoubleWriter,
+    EnumWriter,
+    NumberWriter,
+    QuotedWriter,
+    SetWriter,
+)
 from connector.binlog.columns.column import (
     BINARIES,
     CHARACTERS,
@@ -44,15 +53,6 @@ from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_ascii, put_utf8
 from connector.logs.dump.json.table_facts import dumps
 from connector.logs.output import LARGE, LineOutput, encoded
-from connector.stream.envelope.cells.writers import (
-    CellWriter,
-    DocumentWriter,
-    DoubleWriter,
-    EnumWriter,
-    NumberWriter,
-    QuotedWriter,
-    SetWriter,
-)
 
 
 def json_cell(column: Column, reader: ColumnReader) -> CellWriter:

@@ -5,6 +5,7 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_i16_le
 from mypy_extensions import i64, u8
 
+from connector.binlog.columns.cell_writers import CellWriter
 from connector.binlog.columns.row_images import all_set, bitmap_length, column_error, is_set
 from connector.binlog.events import rows_header
 from connector.binlog.events.rows import RowsEvent
@@ -14,7 +15,6 @@ from connector.foundation.errors import DecodeError
 from connector.logs.dump.json.cells import UnusualValues, json_cell
 from connector.logs.dump.json.table_facts import columns_of, dumps, extra_row_info
 from connector.logs.output import LineOutput, encoded
-from connector.stream.envelope.cells.writers import CellWriter
 
 _COMMA: Final = 0x2C
 _OPEN: Final = 0x5B

@@ -20,6 +20,7 @@ from typing import Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
+from connector.binlog.columns.cell_writers import CellWriter
 from connector.binlog.columns.column import Column, ColumnReader, ColumnType, column_type_name
 from connector.binlog.columns.row_images import bitmap_length, column_error
 from connector.binlog.events.mariadb import PartialRowDataEvent
@@ -36,7 +37,6 @@ from connector.logs.dump.text.string_values import DiffsText, StringText
 from connector.logs.dump.text.values import value_writer
 from connector.logs.event_info import ROWS_FLAGS
 from connector.logs.output import LARGE, NEWLINE, LineOutput, encoded
-from connector.stream.envelope.cells.writers import CellWriter
 
 # By the bytes of the length.
 _BLOB_NAMES = {

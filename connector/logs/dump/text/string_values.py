@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
+from connector.binlog.columns.cell_writers import CellWriter
 from connector.binlog.columns.column import ColumnReader, JsonDiff, JsonDiffs, JsonOperation
 from connector.binlog.columns.strings import CharacterReader, StringReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import QUOTE, put_bytes, put_text, quoted_text
 from connector.logs.output import LARGE, LineOutput, encoded
-from connector.stream.envelope.cells.writers import CellWriter
 
 if TYPE_CHECKING:
     from connector.binlog.columns.json import DocumentReader

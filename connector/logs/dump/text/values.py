@@ -10,6 +10,14 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from connector.binlog.columns import integers
+from connector.binlog.columns.cell_writers import (
+    CellWriter,
+    DoubleWriter,
+    EnumWriter,
+    NumberWriter,
+    QuotedWriter,
+    SetWriter,
+)
 from connector.binlog.columns.column import (
     BINARIES,
     CHARACTERS,
@@ -27,14 +35,6 @@ from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.sql_text import QUOTE, quoted_text
 from connector.binlog.text_writer import put_ascii, put_int, put_padded, put_uint, put_uint64
 from connector.logs.dump.text import string_values
-from connector.stream.envelope.cells.writers import (
-    CellWriter,
-    DoubleWriter,
-    EnumWriter,
-    NumberWriter,
-    QuotedWriter,
-    SetWriter,
-)
 
 _ZERO: Final = 48
 _YEAR_DIGITS: Final = 4

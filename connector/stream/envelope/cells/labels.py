@@ -10,12 +10,12 @@ from typing import final
 from librt.strings import BytesWriter
 from mypy_extensions import i64
 
+from connector.binlog.columns.cell_writers import CellWriter
 from connector.binlog.columns.integers import EnumReader, SetReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
-from connector.stream.envelope.cells.writers import CellWriter
 
 
 def ambiguous_labels(column: SchemaColumn) -> frozenset[int]:

@@ -4,16 +4,24 @@ A reader knows where a value comes from: `binlog.columns` reads row images of th
 the cells of a SELECT. The family of the column chooses the writer, which is the same for both.
 Numbers, dates and times, and documents have the server's printed form; text, binary strings,
 labels and geometries have their characters or bytes. The forms are those of
-`contract.COLUMN_TYPES`. The commands that read logs have forms of their own, by the same interface.
+`contract.COLUMN_TYPES`.
 """
 
 from collections.abc import Callable
 from typing import Any, Final, final
 
 from librt.base64 import b64encode
-from librt.strings import BytesWriter, read_f64_le, read_i64_le, write_i64_le
+from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from mypy_extensions import i64, u8
 
+from connector.binlog.columns.cell_writers import (
+    CellWriter,
+    DocumentWriter,
+    EnumWriter,
+    NumberWriter,
+    QuotedWriter,
+    SetWriter,
+)
 from connector.binlog.columns.column import (
     BINARIES,
     CHARACTERS,
@@ -23,32 +31,15 @@ from connector.binlog.columns.column import (
     Family,
     PrintedReader,
 )
-from connector.binlog.columns.floats import FLOAT64_LENGTH, put_float64_as_python
 from connector.binlog.columns.integers import BitReader, EnumReader, SetReader
-from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader, CompressedReader, GeometryReader
 from connector.binlog.payload_reader import PayloadReader
-from connector.binlog.text_writer import QUOTE, put_ascii, put_uint, put_utf8, quoted
+from connector.binlog.text_writer import QUOTE, put_uint, put_utf8, quoted
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
 
-_COMMA: Final = 0x2C
 _CLOSE: Final = 0x7D
-
-
-class CellWriter:
-    """Writes the cells of one column, except NULL."""
-
-    __slots__ = ()
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Read the cell at the front of `image`, and append its text.
-
-        Raises DecodeError, or UnsupportedChange for a value that the form cannot hold; a part of
-        the text may be appended then.
-        """
-        raise NotImplementedError
 
 
 def exact_writer(column: SchemaColumn, reader: ColumnReader) -> CellWriter:
@@ -69,52 +60,6 @@ def require_form(column: SchemaColumn) -> None:
 def not_text(column: str) -> UnsupportedChange:
     """Return the refusal of a value that is bytes, or a number, where text should be."""
     return UnsupportedChange(record_errors.NOT_TEXT, column=column)
-
-
-@final
-class NumberWriter(CellWriter):
-    """Numbers as they are printed."""
-
-    __slots__ = ("_reader",)
-
-    def __init__(self, _: object, reader: PrintedReader) -> None:
-        self._reader = reader
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the number as it is printed."""
-        self._reader.put(image, out)
-
-
-@final
-class QuotedWriter(CellWriter):
-    """Digits and signs that are not a number; they need quotes but no escape."""
-
-    __slots__ = ("_quote", "_reader")
-
-    def __init__(self, _: object, reader: PrintedReader, quote: i64 = QUOTE) -> None:
-        self._reader = reader
-        self._quote: i64 = quote
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the printed form in quotes."""
-        quote = u8(self._quote)
-        out.append(quote)
-        self._reader.put(image, out)
-        out.append(quote)
-
-
-@final
-class DoubleWriter(CellWriter):
-    """DOUBLE as Python prints it: with an exponent from 1e+16 on and below 0.0001."""
-
-    __slots__ = ()
-
-    def __init__(self, _: object, __: object) -> None:
-        """Need nothing: all have eight bytes."""
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the fewest digits that read back to the same 64 bits."""
-        put_float64_as_python(out, read_f64_le(image.data, image.take(FLOAT64_LENGTH)))
 
 
 _DATE_LENGTH: Final = 10
@@ -152,22 +97,6 @@ class FlagWriter(CellWriter):
 
     def put(self, image: PayloadReader, out: BytesWriter) -> None:
         out.write(b"true" if self._reader.read(image) else b"false")
-
-
-@final
-class DocumentWriter(CellWriter):
-    """JSON, as a string with the text of the document."""
-
-    __slots__ = ("_reader",)
-
-    def __init__(self, _: object, reader: DocumentReader) -> None:
-        self._reader = reader
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the text of the document, escaped, in quotes."""
-        out.append(u8(QUOTE))
-        self._reader.put_in_string(image, out)
-        out.append(u8(QUOTE))
 
 
 @final
@@ -225,83 +154,19 @@ class BinaryWriter(CellWriter):
 
 
 @final
-class EnumWriter(CellWriter):
-    """ENUM: the label, or an index that has no label."""
+class NoLabelsWriter(CellWriter):
+    """SET whose labels are not known: records have no masks."""
 
-    __slots__ = ("_after", "_before", "_labels", "_reader")
+    __slots__ = ("_name", "_reader")
 
-    def __init__(
-        self,
-        reader: EnumReader,
-        labels: list[bytes],
-        before: bytes = b"",
-        after: bytes | None = b"",
-    ) -> None:
-        """Write the texts of `labels`, from that of index 0 on.
-
-        An index without one comes between `before` and `after`; if that is None, `before` stands
-        for it.
-        """
+    def __init__(self, column: SchemaColumn, reader: SetReader) -> None:
         self._reader = reader
-        self._labels = labels
-        self._before = before
-        self._after = after
+        self._name = column["name"]
 
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append the label, or what stands for an index without one."""
-        index = self._reader.read_index(image)
-        labels = self._labels
-        if index < len(labels):
-            out.write(labels[index])
-            return
-        if self._before:
-            out.write(self._before)
-        after = self._after
-        if after is not None:
-            put_uint(out, index)
-            if after:
-                out.write(after)
-
-
-@final
-class SetWriter(CellWriter):
-    """SET: the labels, with commas between them; without labels, the mask."""
-
-    __slots__ = ("_labels", "_name", "_quote", "_reader")
-
-    def __init__(
-        self,
-        reader: SetReader,
-        labels: list[bytes] | None,
-        quote: i64 = QUOTE,
-        name: str | None = None,
-    ) -> None:
-        """Write the texts of `labels`, by bit; refuse the masks of a column with a `name`."""
-        self._reader = reader
-        self._labels = labels
-        self._quote: i64 = quote
-        self._name = name
-
-    def put(self, image: PayloadReader, out: BytesWriter) -> None:
-        """Append one string with all labels."""
-        mask = self._reader.read_mask(image)
-        labels = self._labels
-        if labels is None:
-            if self._name is not None:
-                raise not_text(self._name)
-            put_ascii(out, str(mask))
-            return
-        quote = u8(self._quote)
-        out.append(quote)
-        several = False
-        for label in labels:
-            if mask & 1:
-                if several:
-                    out.append(u8(_COMMA))
-                out.write(label)
-                several = True
-            mask >>= 1
-        out.append(quote)
+    def put(self, image: PayloadReader, out: BytesWriter) -> None:  # noqa: ARG002 - no text
+        """Refuse the value."""
+        self._reader.read_mask(image)
+        raise not_text(self._name)
 
 
 @final
@@ -350,8 +215,9 @@ def _labels(column: SchemaColumn, reader: ColumnReader) -> CellWriter:
         return EnumWriter(reader, quoted_labels(reader), b'{"index":', b"}")
     if isinstance(reader, SetReader):
         labels = reader.labels
-        texts = None if labels is None else [quoted(label)[1:-1] for label in labels]
-        return SetWriter(reader, texts, name=column["name"])
+        if labels is None:
+            return NoLabelsWriter(column, reader)
+        return SetWriter(reader, [quoted(label)[1:-1] for label in labels])
     # Uncertain labels of a SELECT come as text.
     assert isinstance(reader, CharacterReader)
     return Utf8Writer(column, reader)

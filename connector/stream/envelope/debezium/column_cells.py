@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias, final
 
 from librt.strings import BytesWriter
 
+from connector.binlog.columns.cell_writers import CellWriter, EnumWriter
 from connector.binlog.columns.column import (
     BINARIES,
     CHARACTERS,
@@ -25,8 +26,6 @@ from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.contract import SchemaColumn
 from connector.stream.envelope.cells.selected import TextDocumentReader, TextReader
 from connector.stream.envelope.cells.writers import (
-    CellWriter,
-    EnumWriter,
     TextForm,
     exact_writer,
     quoted_labels,

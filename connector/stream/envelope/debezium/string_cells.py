@@ -12,11 +12,12 @@ from librt.base64 import urlsafe_b64encode
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
+from connector.binlog.columns.cell_writers import CellWriter
 from connector.binlog.columns.json import DocumentReader
 from connector.binlog.columns.strings import CharacterReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import QUOTE, put_utf8
-from connector.stream.envelope.cells.writers import CellWriter, TextForm
+from connector.stream.envelope.cells.writers import TextForm
 
 _BACKSLASH: Final = 0x5C
 _LOWER_U: Final = 0x75

@@ -11,10 +11,10 @@ from typing import Final, final
 
 from librt.strings import BytesWriter
 
+from connector.binlog.columns.cell_writers import CellWriter
 from connector.binlog.columns.column import ColumnReader
 from connector.binlog.payload_reader import PayloadReader
 from connector.binlog.text_writer import quoted
-from connector.stream.envelope.cells.writers import CellWriter
 from connector.stream.envelope.debezium.string_cells import with_escapes
 
 # Java's serialized form of a string: the stream's header, and its tag.
