@@ -96,9 +96,9 @@ $(PROFILED): $(INSTALLED) $(TOOLS) $(NATIVE_SOURCES) benchmarks/training.py
 demo: $(if $(wildcard $(NATIVE)),setup,$(PRODUCT))
 	$(VENV)/bin/binlog-connector demo $(ARGS)
 
-# Many tests wait for a server, a broker or a timeout: two workers a core keep the cores busy. Each
-# starts the servers that its tests ask for. WORKERS=0 runs without workers.
-WORKERS ?= 4
+# Many tests wait for a server, a broker or a timeout: five workers keep two cores busy. Each starts the
+# servers that its tests ask for. WORKERS=0 runs without workers.
+WORKERS ?= 5
 PYTEST = $(VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup --durations=10
 test: develop
 	$(PYTEST) $(ARGS)
