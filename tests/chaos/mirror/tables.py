@@ -80,9 +80,12 @@ class Table:
         cursor.execute("SET SESSION sql_mode = %s", (_MODE,))
         if self._is_doubtful:
             self._create(cursor)
-        while not self._try(cursor, "rows", "UPDATE t SET tick = tick + 1"):
-            if not any(self._insert(cursor) for _ in range(_ATTEMPTS)):
-                self._create(cursor)
+        # The server may take new rows, and refuse to change an old one.
+        while not (
+            self._change(cursor)
+            or (any(self._insert(cursor) for _ in range(_ATTEMPTS)) and self._change(cursor))
+        ):
+            self._create(cursor)
 
     def differences(self, source: Endpoint, log: SourceLog, mirrors: Path) -> list[str]:
         """Return how the mirror differs, while nothing changes."""
@@ -138,6 +141,9 @@ class Table:
         found = cursor.fetchone()
         if found and found[0] > _ROWS:
             self._try(cursor, "rows", f"DELETE FROM t ORDER BY id LIMIT {_ROWS // 2}")
+
+    def _change(self, cursor: Cursor) -> bool:
+        return self._try(cursor, "rows", "UPDATE t SET tick = tick + 1")
 
     def _insert(self, cursor: Cursor) -> bool:
         return self._try(cursor, "rows", self._random.row())
