@@ -19,6 +19,7 @@ VALUE_UNFIT = table_error(
     cause="The server does not check what is stored in such a column.",
 )
 NOT_TEXT = VALUE_UNFIT.because("a value that is not text of its character set", was="T212")
+OTHER_TYPE = VALUE_UNFIT.because("a value of another type")
 GEOMETRY_SIZE = VALUE_UNFIT.because("a geometry of {length} bytes", was="T213")
 VECTOR_SIZE = VALUE_UNFIT.because("a vector of {length} bytes", was="T214")
 

@@ -191,10 +191,22 @@ class SelectRowWriter(RowReceiver):
             else:
                 cell.offset = member.cell_start
                 cell.end = at
-                member.writer.put(cell, out)
+                self._put_cell(member, cell, out)
             member.end = len(out)
         if at != end:
             self._refuse_shape()
+
+    def _put_cell(self, member: _Member, cell: PayloadReader, out: BytesWriter) -> None:
+        """Append a value. Raises UnsupportedChange for one that is not of the column's type.
+
+        Then the table was altered after its columns were asked for, which the reader of the table
+        finds out when it asks once more.
+        """
+        try:
+            member.writer.put(cell, out)
+        except (DecodeError, IndexError, ValueError) as error:
+            name = self.schema.columns[self._members.index(member)]["name"]
+            raise UnsupportedChange(record_errors.OTHER_TYPE, column=name) from error
 
     def _keeps(self, row_filter: RowFilter, data: bytes, start: i64, end: i64) -> bool:
         """Return whether the row has a record; its cells are found then."""
@@ -251,7 +263,7 @@ class SelectRowWriter(RowReceiver):
                 out.append(u8(before))
                 out.write(member.name[1:])
                 cell = PayloadReader(data, member.cell_start, member.cell_end)
-                member.writer.put(cell, out)
+                self._put_cell(member, cell, out)
                 before = _COMMA
         except UnsupportedChange:
             return None

@@ -316,7 +316,10 @@ def test_a_source_that_is_away_is_named_with_the_code(
         server.kill()
         facts = wait_for(
             port,
-            lambda facts: states(facts)[:2] == [State.SOURCE_AWAY, State.INTERRUPTED],
+            # Two sessions notice it, one after the other.
+            lambda facts: (
+                states(facts)[:2] == [State.SOURCE_AWAY, State.INTERRUPTED] and facts.lag is None
+            ),
             connector,
         )
         audit(port, "source-away")

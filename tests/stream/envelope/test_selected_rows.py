@@ -273,6 +273,20 @@ def test_a_type_without_a_form_is_refused() -> None:
     assert caught.value.text == text_of(record_errors.NO_FORM, column="x", type="type 99")
 
 
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [("timestamp", b"2026"), ("timestamp", b""), ("double", b"one"), ("bit", b"")],
+)
+def test_a_cell_of_another_type_refuses_its_row(kind: str, data: bytes) -> None:
+    schema = TableSchema.of_columns("shop", "odd", (column("id", key=1), column("x", kind)))
+    chunk = chunk_of(schema, [row(b"1", data)])
+    said = text_of(record_errors.OTHER_TYPE, column="x")
+    assert [refused.error.text for refused in chunk.refused] == [f"copy of table shop.odd: {said}"]
+    assert [refused.key for refused in chunk.refused] == [b'{"id":1}']
+    keyed = TableSchema.of_columns("shop", "odd", (column("x", kind, key=1),))
+    assert [refused.key for refused in chunk_of(keyed, [row(data)]).refused] == [None]
+
+
 @pytest.mark.parametrize(("kind", "data"), [("geometry", b"abc"), ("vector", b"abcde")])
 def test_bytes_that_are_no_value_of_their_type_are_refused(kind: str, data: bytes) -> None:
     schema = TableSchema.of_columns("shop", "odd", (column("x", kind),))
