@@ -19,7 +19,7 @@ https://kafka.apache.org/documentation/#recordbatch
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Final, NamedTuple
 
@@ -170,6 +170,8 @@ _CONTROL: Final = 0x20
 _LENGTH: Final = struct.Struct(">i")
 _MARKER: Final = struct.Struct(">hh")
 _ABORT: Final = 0
+# Behind every offset.
+_NO_END: Final = 1 << 63
 
 
 class AbortedTransaction(NamedTuple):
@@ -188,18 +190,29 @@ class FetchResponse(NamedTuple):
     aborted: tuple[AbortedTransaction, ...]
 
 
-def read_committed_records(fetched: FetchResponse, first: int, end: int, out: RecordColumns) -> int:
-    """Append the committed records from `first` to before `end`, and return the next offset.
+class _Batch(NamedTuple):
+    """A whole batch: its bytes are `data[start:after]` of the answer."""
 
-    The next offset is `first` if the bytes have no whole batch. Raises MirrorError for a damaged
-    batch, and for one whose records would fill the memory.
-    """
+    base: int
+    next_offset: int  # behind it, and never before where the answer was asked from
+    start: int
+    after: int
+    crc: int
+    codec: int
+    time: int
+    records: int
+    # Whether it has committed records from the asked offset on.
+    is_wanted: bool
+
+
+def _batches(fetched: FetchResponse, first: int, end: int) -> Iterator[_Batch]:
+    """Yield the whole batches, up to the one that reaches `end`; raises MirrorError for damage."""
     data, at, next_offset = fetched.data, 0, first
     # Those that may have begun, earliest last.
     waiting = sorted(fetched.aborted, key=lambda aborted: aborted.first_offset, reverse=True)
     rolled_back: set[int] = set()
     while at + _HEADER.size <= len(data) and next_offset < end:
-        (base, length, _, magic, crc, attributes, last_delta, _, _, producer, _, _, count) = (
+        (base, length, _, magic, crc, attributes, last_delta, time, _, producer, _, _, count) = (
             _HEADER.unpack_from(data, at)
         )
         after = at + _LENGTH_END + length
@@ -207,23 +220,40 @@ def read_committed_records(fetched: FetchResponse, first: int, end: int, out: Re
             raise _damaged(fetched, base)
         if after > len(data):
             break
-        if crc32c.crc32c(memoryview(data)[at + _CRC_END : after]) != crc:
-            raise _damaged(fetched, base)
-        body = data[at + _HEADER.size : after]
         last = base + last_delta
         while waiting and waiting[-1].first_offset <= last:
             rolled_back.add(waiting.pop().producer_id)
+        is_wanted = False
         if attributes & _CONTROL:
-            if _is_abort(body):
+            if _is_abort(data[at + _HEADER.size : after]):
                 rolled_back.discard(producer)
-        elif last >= first and not (attributes & _TRANSACTIONAL and producer in rolled_back):
-            try:
-                content = decompress(attributes & _CODEC_MASK, body)
-                read_records(content, 0, count, base, first, end, out)
-            except (ContentTooLargeError, DamagedRecordsError, *CODEC_ERRORS) as error:
-                raise _refused(fetched, base, error) from error
+        else:
+            is_rolled_back = attributes & _TRANSACTIONAL and producer in rolled_back
+            is_wanted = last >= first and not is_rolled_back
         next_offset = max(next_offset, last + 1)
+        yield _Batch(
+            base, next_offset, at, after, crc, attributes & _CODEC_MASK, time, count, is_wanted
+        )
         at = after
+
+
+def read_committed_records(fetched: FetchResponse, first: int, end: int, out: RecordColumns) -> int:
+    """Append the committed records from `first` to before `end`, and return the next offset.
+
+    The next offset is `first` if the bytes have no whole batch. Raises MirrorError for a damaged
+    batch, and for one whose records would fill the memory.
+    """
+    data, next_offset = fetched.data, first
+    for batch in _batches(fetched, first, end):
+        if crc32c.crc32c(memoryview(data)[batch.start + _CRC_END : batch.after]) != batch.crc:
+            raise _damaged(fetched, batch.base)
+        if batch.is_wanted:
+            try:
+                content = decompress(batch.codec, data[batch.start + _HEADER.size : batch.after])
+                read_records(content, 0, batch.records, batch.base, first, end, out)
+            except (ContentTooLargeError, DamagedRecordsError, *CODEC_ERRORS) as error:
+                raise _refused(fetched, batch.base, error) from error
+        next_offset = batch.next_offset
     return next_offset
 
 
@@ -234,28 +264,11 @@ def first_committed_time(fetched: FetchResponse, first: int) -> tuple[int, int |
     and records that were rolled back. The offset is `first` if the bytes have no whole batch.
     Raises MirrorError for a damaged batch.
     """
-    data, at, next_offset = fetched.data, 0, first
-    waiting = sorted(fetched.aborted, key=lambda aborted: aborted.first_offset, reverse=True)
-    rolled_back: set[int] = set()
-    while at + _HEADER.size <= len(data):
-        (base, length, _, magic, _, attributes, last_delta, time, _, producer, _, _, _) = (
-            _HEADER.unpack_from(data, at)
-        )
-        after = at + _LENGTH_END + length
-        if magic != _MAGIC or length < _HEADER.size - _LENGTH_END:
-            raise _damaged(fetched, base)
-        if after > len(data):
-            break
-        last = base + last_delta
-        while waiting and waiting[-1].first_offset <= last:
-            rolled_back.add(waiting.pop().producer_id)
-        next_offset = max(next_offset, last + 1)
-        if attributes & _CONTROL:
-            if _is_abort(data[at + _HEADER.size : after]):
-                rolled_back.discard(producer)
-        elif last >= first and not (attributes & _TRANSACTIONAL and producer in rolled_back):
-            return next_offset, time
-        at = after
+    next_offset = first
+    for batch in _batches(fetched, first, _NO_END):
+        next_offset = batch.next_offset
+        if batch.is_wanted:
+            return next_offset, batch.time
     return next_offset, None
 
 
