@@ -31,6 +31,13 @@ def main() -> int:
         action="store_true",
         help="let the job drop each 10,000th update, until verify names one",
     )
+    parser.add_argument(
+        "--upgrade-from",
+        type=Path,
+        metavar="PYTHON",
+        help="begin with the build that this interpreter imports, and upgrade after half of the "
+        "time",
+    )
     arguments = parser.parse_args()
     # The servers end with us, also if somebody asks us to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -49,6 +56,7 @@ def main() -> int:
         tables=arguments.tables,
         modes=arguments.modes,
         has_bug=arguments.bug,
+        older=arguments.upgrade_from,
         tell=lambda line: print(line, flush=True),
     )
     print(report(outcome))

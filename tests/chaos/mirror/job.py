@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -33,7 +32,8 @@ class Supervised:
         self.starts = 0
         self.ends: Counter[int] = Counter()
         self._command = command
-        self._environment = environment
+        # The processes import what their interpreter has installed, not what is in this folder.
+        self._environment = {**environment, "PYTHONSAFEPATH": "1"}
         self._process: GuardedProcess | None = None
         self._lines = JsonLines(log)
         self._is_up = False
@@ -51,6 +51,12 @@ class Supervised:
             self.ends[code] += 1
             self.start()
         return code
+
+    def replace(self, python: Path) -> None:
+        """End it, and start it with the build of another interpreter."""
+        self.kill()
+        self._command = [str(python), *self._command[1:]]
+        self.start()
 
     def start(self) -> None:
         """Start it."""
@@ -89,15 +95,15 @@ class Supervised:
         return log_tail(self.log)
 
 
-def connector(config: Path, log: Path) -> Supervised:
-    """`binlog-connector run`."""
-    command = [sys.executable, "-m", "connector", "run", str(config)]
+def connector(python: Path, config: Path, log: Path) -> Supervised:
+    """`binlog-connector run`, of the build that `python` imports."""
+    command = [str(python), "-m", "connector", "run", str(config)]
     return Supervised("connector", command, log, os.environ)
 
 
-def job(config: Path, log: Path, bug: Path | None) -> Supervised:
+def job(python: Path, config: Path, log: Path, bug: Path | None) -> Supervised:
     """`python -m stream_jobs`; `bug` is the file of a planted bug."""
-    command = [sys.executable, "-m", "stream_jobs", str(config)]
+    command = [str(python), "-m", "stream_jobs", str(config)]
     environment = os.environ | {"JAVA_HOME": str(java_runtime().parents[1])}
     if bug is not None:
         environment |= planted(bug)
@@ -111,8 +117,8 @@ def planted(bug: Path) -> dict[str, str]:
     return {"PLANTED_BUG": str(bug), "PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
 
-def verification(config: Path, job_config: Path, log: Path) -> Supervised:
+def verification(python: Path, config: Path, job_config: Path, log: Path) -> Supervised:
     """`binlog-connector verify --forever`."""
-    command = [sys.executable, "-m", "connector", "verify", str(config)]
+    command = [str(python), "-m", "connector", "verify", str(config)]
     command += ["--mirror", str(job_config), "--forever"]
     return Supervised("verification", command, log, os.environ)

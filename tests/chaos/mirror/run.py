@@ -12,7 +12,7 @@ from tests.chaos.failure import ChaosFailure
 from tests.chaos.mirror.faults import FAULTS
 from tests.chaos.mirror.modes import MODES
 from tests.chaos.mirror.planted.dropped_updates import EVERY, drop_times
-from tests.chaos.mirror.stage import Stage
+from tests.chaos.mirror.stage import PYTHON, Stage
 from tests.chaos.mirror.tables import Table
 
 if TYPE_CHECKING:
@@ -55,8 +55,11 @@ def run(
     modes: Sequence[str],
     tell: Callable[[str], None],
     has_bug: bool = False,
+    older: Path | None = None,
 ) -> Outcome:
     """Let faults strike for `minutes`; a failure is part of what is returned.
+
+    With `older`, the interpreter of an older build, this build takes over after half of the time.
 
     With `has_bug`, nothing strikes: the run ends when the verification has named a dropped update,
     and it fails otherwise.
@@ -66,7 +69,7 @@ def run(
         Table(f"c{number:02}", MODES[modes[number % len(modes)]], Random(seed + number))
         for number in range(tables)
     ]
-    stage = Stage(server, directory, seed, changing, has_bug=has_bug)
+    stage = Stage(server, directory, seed, changing, has_bug=has_bug, python=older or PYTHON)
     began = compared = time.monotonic()
     try:
         stage.start()
@@ -81,6 +84,11 @@ def run(
             tell(f"{time.monotonic() - began:5.0f} {fault.name}")
             fault.strike(stage)
             outcome.faults[fault.name] += 1
+            if older is not None and time.monotonic() - began > minutes * 30:
+                tell(f"{time.monotonic() - began:5.0f} upgrade")
+                stage.upgrade()
+                outcome.faults["upgrade"] += 1
+                older = None
             stage.rest(stage.chance.uniform(*_PAUSE_SECONDS))
             if time.monotonic() - compared > _COMPARE_SECONDS:
                 outcome.comparisons.append(stage.compare(tell))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import time
 from collections import Counter
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -25,12 +27,13 @@ from tests.integration.harness import write_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from local_stack import Server
     from tests.chaos.mirror.tables import Changing
 
 PREFIX: Final = "mirror"
+# Its build is tested.
+PYTHON: Final = Path(sys.executable)
 _WRITERS: Final = 2
 _LOOK_SECONDS: Final = 1.0
 _EQUAL_SECONDS: Final = 300.0
@@ -51,10 +54,14 @@ class Stage:
         *,
         has_bug: bool = False,
         verifies: bool = True,
+        python: Path = PYTHON,
         set_aside: frozenset[str] = frozenset(),
         equal_seconds: float = _EQUAL_SECONDS,
     ) -> None:
-        """Let `verify --forever` run with `verifies`; `set_aside` are codes that are expected."""
+        """Let `verify --forever` run with `verifies`; `set_aside` are codes that are expected.
+
+        The processes are of the build that `python` imports.
+        """
         self.directory = directory
         # The file in which the planted bug counts.
         self.bug = directory / "bug" if has_bug else None
@@ -65,6 +72,7 @@ class Stage:
         self.gate = Gate()
         self.tables = tables
         self._verifies = verifies
+        self._python = python
         self._set_aside = set_aside
         self._equal_seconds = equal_seconds
         self.log = SourceLog(directory / "source" / "data")
@@ -83,11 +91,16 @@ class Stage:
         self.broker.start()
         log = self.directory / "connector" / "connector.log"
         self.connector_config = self._connector_config()
-        self.connector = processes.connector(self.connector_config, log)
+        self.connector = processes.connector(self._python, self.connector_config, log)
         self.job_config = self._job_config()
-        self.job = processes.job(self.job_config, self.directory / "job" / "job.log", self.bug)
+        self.job = processes.job(
+            self._python, self.job_config, self.directory / "job" / "job.log", self.bug
+        )
         self.verification = processes.verification(
-            self.connector_config, self.job_config, self.directory / "connector" / "verify.log"
+            self._python,
+            self.connector_config,
+            self.job_config,
+            self.directory / "connector" / "verify.log",
         )
         self.processes = [self.connector, self.job]
         if self._verifies:
@@ -99,6 +112,11 @@ class Stage:
             self._writers.append(Writer(self.server, own, Random(number), self.gate))
         for writer in self._writers:
             writer.start()
+
+    def upgrade(self) -> None:
+        """Go on with the build that is tested, at any moment."""
+        for process in self.processes:
+            process.replace(PYTHON)
 
     def stop(self) -> None:
         """End everything."""
