@@ -23,12 +23,6 @@ from connector.stream.envelope.options import OutboxOptions, Topics
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.sink import connection
-from connector.stream.sink.connection import (
-    KAFKA_CLIENTS,
-    KafkaClients,
-    client_settings,
-    connector_error,
-)
 from connector.stream.sink.recovery import open_records, open_records_since
 from connector.stream.sink.schema_registry import open_registry
 from connector.stream.snapshot.copy_requests import names_ignore_case, open_session
@@ -96,7 +90,7 @@ def followed_topics(
 
 def topics_of(
     settings: KafkaSettings,
-    clients: KafkaClients,
+    clients: connection.KafkaClients,
     known: set[str],
     outbox: OutboxOptions | None = None,
 ) -> dict[str, bool]:
@@ -108,7 +102,7 @@ def topics_of(
     """
     prefix = settings.topic_prefix
     try:
-        admin = clients.open_admin(**client_settings(settings))
+        admin = clients.open_admin(**connection.client_settings(settings))
         try:
             existing = admin.list_topics()
             if outbox is not None:
@@ -120,7 +114,7 @@ def topics_of(
         finally:
             admin.close()
     except (KafkaError, OSError) as error:
-        raise connector_error(settings, connection.reading(prefix), error) from error
+        raise connection.connector_error(settings, connection.reading(prefix), error) from error
 
 
 def _compacted(admin: Any, names: list[str]) -> dict[str, bool]:
@@ -138,7 +132,7 @@ def compare_topics(
     first: str | None = None,
     until: str | None = None,
     show: Show | None = None,
-    clients: KafkaClients = KAFKA_CLIENTS,
+    clients: connection.KafkaClients = connection.KAFKA_CLIENTS,
 ) -> Outcome:
     """Compare the topics of a pipeline with its source's log, from `first` to `until`.
 
@@ -175,7 +169,7 @@ class _TopicComparison:
         tables: TableFilter,
         first: str | None,
         until: str | None,
-        clients: KafkaClients,
+        clients: connection.KafkaClients,
         rolled_back: frozenset[str],
         opened: ExitStack,
     ) -> None:

@@ -21,13 +21,6 @@ from connector.foundation import contract
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.envelope.event_encoder import HALVES
 from connector.stream.sink import connection
-from connector.stream.sink.connection import (
-    KAFKA_CLIENTS,
-    KafkaClients,
-    client_settings,
-    connector_error,
-    open_transaction_timeout,
-)
 from verification.topics.start_offsets import first_offsets
 
 
@@ -140,7 +133,7 @@ class TopicRecords:
         settings: KafkaSettings,
         topics: Iterable[str],
         writers: Writers,
-        clients: KafkaClients = KAFKA_CLIENTS,
+        clients: connection.KafkaClients = connection.KAFKA_CLIENTS,
     ) -> None:
         """Read `topics` from their beginnings to their current ends, without others' records."""
         self._settings = settings
@@ -161,7 +154,7 @@ class TopicRecords:
         self._doing = connection.reading(*topics)
         self._consumer: Any = None
         with self._speaking():
-            arguments = client_settings(settings) | {
+            arguments = connection.client_settings(settings) | {
                 "enable_auto_commit": False,
                 "group_id": None,
                 "check_crcs": True,
@@ -272,7 +265,7 @@ class TopicRecords:
                 moved_at = time.monotonic()
             elif time.monotonic() - moved_at > _IDLE_SECONDS_MAX:
                 lane = next(iter(self._starved))
-                raise open_transaction_timeout(self._consumer, lane.partition, lane.end)
+                raise connection.open_transaction_timeout(self._consumer, lane.partition, lane.end)
 
     def _keep(self, lane: PartitionBuffer, records: list[Any]) -> None:
         for record in records:
@@ -317,7 +310,7 @@ class TopicRecords:
             yield
         except (KafkaError, OSError) as error:
             self.close()
-            raise connector_error(self._settings, self._doing, error) from error
+            raise connection.connector_error(self._settings, self._doing, error) from error
 
     def close(self) -> None:
         """Close the connection."""

@@ -18,12 +18,6 @@ from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fences import ALL_TABLES, Fence
 from connector.stream.quarantine.records import RecordParts
 from connector.stream.sink import connection
-from connector.stream.sink.connection import (
-    KAFKA_CLIENTS,
-    KafkaClients,
-    connector_error,
-    consumer_settings,
-)
 from connector.stream.sink.recovery import read_latest
 from connector.stream.sink.topics import TopicCreator
 
@@ -54,7 +48,10 @@ class QuarantineLog:
     """The committed records of the topic, in order."""
 
     def __init__(
-        self, settings: KafkaSettings, since_ms: int, clients: KafkaClients = KAFKA_CLIENTS
+        self,
+        settings: KafkaSettings,
+        since_ms: int,
+        clients: connection.KafkaClients = connection.KAFKA_CLIENTS,
     ) -> None:
         """Begin with records that were written at `since_ms` or later.
 
@@ -69,7 +66,7 @@ class QuarantineLog:
         self._fetched: list[Any] = []
         self._consumer: Any = None
         try:
-            self._consumer = clients.open_consumer(**consumer_settings(settings))
+            self._consumer = clients.open_consumer(**connection.consumer_settings(settings))
             self._consumer.assign([self._partition])
             offset = self._consumer.offsets_for_times({self._partition: since_ms})[self._partition]
             if offset is None:
@@ -116,7 +113,9 @@ class QuarantineLog:
             self._consumer = None
 
     def _failure(self, error: KafkaError | OSError) -> ConnectorError:
-        return connector_error(self._settings, connection.reading(self._partition.topic), error)
+        return connection.connector_error(
+            self._settings, connection.reading(self._partition.topic), error
+        )
 
 
 def read_fences(settings: KafkaSettings, pipeline: str) -> list[Fence]:

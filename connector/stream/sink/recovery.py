@@ -23,14 +23,6 @@ from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.sink import connection, kafka_errors
-from connector.stream.sink.connection import (
-    KAFKA_CLIENTS,
-    KafkaClients,
-    connector_error,
-    consumer_settings,
-    open_transaction_timeout,
-    servers_of,
-)
 from connector.stream.sink.topics import TopicCreator
 
 _POLL_MS = 500
@@ -82,14 +74,14 @@ class TopicLog:
             moved = consumer.position(partition) > position
             idle_polls = 0 if moved else idle_polls + 1
             if idle_polls > _IDLE_POLLS_MAX:
-                raise open_transaction_timeout(consumer, partition, end)
+                raise connection.open_transaction_timeout(consumer, partition, end)
 
 
 @contextmanager
 def opened_logs(
     settings: KafkaSettings,
     topics: Sequence[str],
-    clients: KafkaClients,
+    clients: connection.KafkaClients,
     *,
     to_the_last: bool = False,
 ) -> Iterator[dict[str, TopicLog]]:
@@ -111,11 +103,11 @@ def opened_logs(
                 for partition in partitions
             }
     except (KafkaError, OSError) as error:
-        raise connector_error(settings, connection.reading(*topics), error) from error
+        raise connection.connector_error(settings, connection.reading(*topics), error) from error
 
 
 def last_offsets(
-    settings: KafkaSettings, partitions: list[TopicPartition], clients: KafkaClients
+    settings: KafkaSettings, partitions: list[TopicPartition], clients: connection.KafkaClients
 ) -> dict[TopicPartition, int]:
     """Return the end offsets of partitions, including uncommitted records; raises KafkaError."""
     uncommitted = _consumer_settings(settings) | {"isolation_level": "read_uncommitted"}
@@ -125,7 +117,7 @@ def last_offsets(
 
 
 def _consumer_settings(settings: KafkaSettings) -> dict[str, Any]:
-    return consumer_settings(settings) | {"check_crcs": True}
+    return connection.consumer_settings(settings) | {"check_crcs": True}
 
 
 # The last progress record of a pipeline is nearly always among these last offsets; each further try
@@ -148,7 +140,7 @@ class RecoveredState:
 def recover(
     settings: KafkaSettings,
     name: str,
-    clients: KafkaClients = KAFKA_CLIENTS,
+    clients: connection.KafkaClients = connection.KAFKA_CLIENTS,
     *,
     missing: Collection[str] = (),
     to_the_last: bool = True,
@@ -191,7 +183,7 @@ def no_position(settings: KafkaSettings, name: str) -> SinkRefused:
     prefix = settings.topic_prefix
     return SinkRefused(
         kafka_errors.NO_POSITION,
-        servers=servers_of(settings),
+        servers=connection.servers_of(settings),
         topic=progress_topic(prefix),
         pipeline=name,
         states=control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX),
@@ -199,7 +191,7 @@ def no_position(settings: KafkaSettings, name: str) -> SinkRefused:
 
 
 def read_progress(
-    settings: KafkaSettings, name: str, clients: KafkaClients = KAFKA_CLIENTS
+    settings: KafkaSettings, name: str, clients: connection.KafkaClients = connection.KAFKA_CLIENTS
 ) -> Progress | None:
     """Return the last committed progress of pipeline `name`; None if it has none.
 
@@ -215,7 +207,7 @@ def read_successor(
     name: str,
     known: Container[str | None],
     patience_seconds: float,
-    clients: KafkaClients = KAFKA_CLIENTS,
+    clients: connection.KafkaClients = connection.KAFKA_CLIENTS,
 ) -> Progress | None:
     """Return the progress that an instance other than the `known` ones commits for pipeline `name`.
 
@@ -236,7 +228,10 @@ def read_successor(
 
 
 def read_latest(
-    settings: KafkaSettings, suffix: str, name: str, clients: KafkaClients = KAFKA_CLIENTS
+    settings: KafkaSettings,
+    suffix: str,
+    name: str,
+    clients: connection.KafkaClients = connection.KAFKA_CLIENTS,
 ) -> dict[str, bytes]:
     """Return the last value of each key of pipeline `name` in a compacted control topic.
 
@@ -251,7 +246,7 @@ def read_latest(
 
 @contextmanager
 def open_records(
-    settings: KafkaSettings, topic: str, clients: KafkaClients = KAFKA_CLIENTS
+    settings: KafkaSettings, topic: str, clients: connection.KafkaClients = connection.KAFKA_CLIENTS
 ) -> Iterator[tuple[int, Iterator[Any]]]:
     """Yield the first offset and all committed records of a topic with one partition.
 
@@ -264,7 +259,7 @@ def open_records(
 
 @contextmanager
 def open_records_since(
-    settings: KafkaSettings, topic: str, clients: KafkaClients = KAFKA_CLIENTS
+    settings: KafkaSettings, topic: str, clients: connection.KafkaClients = connection.KAFKA_CLIENTS
 ) -> Iterator[Callable[[int], tuple[bool, Iterator[Any]]]]:
     """Yield a function that returns the committed records of a topic with one partition.
 

@@ -24,13 +24,6 @@ from connector.foundation import contract
 from connector.foundation.errors import SinkRefused, SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import connection, kafka_errors
-from connector.stream.sink.connection import (
-    KAFKA_CLIENTS,
-    KafkaClients,
-    client_settings,
-    connector_error,
-    servers_of,
-)
 from connector.stream.sink.topic_limits import limit_for
 
 # Topics that every run reads before it begins.
@@ -73,7 +66,7 @@ class Brokers:
         Brokers that are down may come back, so the error is definite only if all brokers are too
         few. KRaft gives replicas to brokers that are down, too; ZooKeeper did not.
         """
-        servers, factor = servers_of(settings), settings.replication_factor
+        servers, factor = connection.servers_of(settings), settings.replication_factor
         if factor > len(self.known):
             return SinkRefused(
                 kafka_errors.REPLICAS, servers=servers, factor=factor, brokers=len(self.known)
@@ -119,7 +112,7 @@ class TopicCreator:
     def __init__(
         self,
         settings: KafkaSettings,
-        clients: KafkaClients = KAFKA_CLIENTS,
+        clients: connection.KafkaClients = connection.KAFKA_CLIENTS,
         notifications: str | None = None,
     ) -> None:
         """Create topics in the cluster of `settings`; `notifications` is the topic of these."""
@@ -186,13 +179,15 @@ class TopicCreator:
         ):
             raise
         except KafkaError as error:
-            raise connector_error(self._settings, connection.creating_tables(), error) from error
+            raise connection.connector_error(
+                self._settings, connection.creating_tables(), error
+            ) from error
 
     def _create(self, topics: Sequence[str], *, validate_only: bool) -> list[str]:
         """Create the missing topics, or check whether that is possible; return their names."""
         missing = list(topics)
         try:
-            admin = self._clients.open_admin(**client_settings(self._settings))
+            admin = self._clients.open_admin(**connection.client_settings(self._settings))
             try:
                 self._known.update(self._existing(admin, topics))
                 missing = [topic for topic in topics if topic not in self._known]
@@ -215,7 +210,9 @@ class TopicCreator:
             # Another process has created it.
             pass
         except (KafkaError, OSError) as error:
-            raise connector_error(self._settings, connection.creating(*topics), error) from error
+            raise connection.connector_error(
+                self._settings, connection.creating(*topics), error
+            ) from error
         return missing
 
     def _existing(self, admin: Any, topics: Sequence[str]) -> Iterable[str]:

@@ -17,17 +17,7 @@ from connector.foundation.settings.values import is_loopback
 from connector.replication.server import replication_status
 from connector.replication.server.identity import Cloud
 from connector.replication.server.mysql_server import MysqlServer
-from connector.stream.source import setup_errors
-from connector.stream.source.findings import (
-    Finding,
-    Severity,
-    account_of,
-    check_grants,
-    check_setting,
-    finding,
-    set_global,
-    set_verb,
-)
+from connector.stream.source import findings, setup_errors
 
 _NO_LOG_IN_CLOUD = {
     Cloud.RDS: setup_errors.RDS_LOG_BIN,
@@ -43,31 +33,31 @@ def no_log(cloud: Cloud | None) -> ErrorCode:
     )
 
 
-def check_reader(server: MysqlServer) -> Iterator[Finding]:
+def check_reader(server: MysqlServer) -> Iterator[findings.Finding]:
     """Check that an instance of Aurora is the one that writes: readers have no binary log."""
     if server.cloud is Cloud.AURORA:
         name, wanted = "innodb_read_only", "OFF"
         value = server.variable(name) or wanted
-        code, severity = setup_errors.AURORA_READER, Severity.ERROR
-        yield finding(code, name, value, wanted, ok=value == wanted, severity=severity)
+        code, severity = setup_errors.AURORA_READER, findings.Severity.ERROR
+        yield findings.finding(code, name, value, wanted, ok=value == wanted, severity=severity)
 
 
 def check_rds_retention(
     server: MysqlServer, settings: SourceSettings, known: str
-) -> Iterator[Finding]:
+) -> Iterator[findings.Finding]:
     """Check that it can be read how long RDS keeps the log; `known` is what could be read.
 
     The variables of the server say nothing about it.
     """
     cloud = server.cloud
     if cloud is not None and cloud.has_rds_settings and known != replication_status.RDS_RETENTION:
-        yield finding(
+        yield findings.finding(
             setup_errors.RDS_RETENTION_HIDDEN,
             replication_status.RDS_RETENTION,
             "not readable",
             "24 or more",
             ok=False,
-            account=account_of(server, settings),
+            account=findings.account_of(server, settings),
             how=replication_status.set_rds_retention("168"),
         )
 
@@ -80,7 +70,7 @@ _UNPROTECTED_TLS: Final = {
 }
 
 
-def check_encryption(settings: SourceSettings) -> Iterator[Finding]:
+def check_encryption(settings: SourceSettings) -> Iterator[findings.Finding]:
     """Yield the finding about `source.tls.mode`; none if the source is on this machine."""
     if is_loopback(settings.host):
         return
@@ -88,7 +78,9 @@ def check_encryption(settings: SourceSettings) -> Iterator[Finding]:
     code = _UNPROTECTED_TLS.get(mode, setup_errors.UNVERIFIED_TLS)
     problem = Message(code, {"value": mode, "host": settings.host})
     ok = mode not in _UNPROTECTED_TLS
-    yield Finding("source.tls.mode", mode, _WANTED_TLS, ok, problem, Severity.WARNING)
+    yield findings.Finding(
+        "source.tls.mode", mode, _WANTED_TLS, ok, problem, findings.Severity.WARNING
+    )
 
 
 _HEARTBEAT_STATEMENT: Final = "source.heartbeat_statement"
@@ -96,7 +88,7 @@ _HEARTBEAT_STATEMENT: Final = "source.heartbeat_statement"
 _NOT_PREPARED: Final = 1295
 
 
-def check_heartbeat(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
+def check_heartbeat(server: MysqlServer, settings: SourceSettings) -> Iterator[findings.Finding]:
     """Yield the findings about `source.heartbeat_statement`; none without one.
 
     The server prepares the statement: that checks tables and rights, and executes nothing. Raises
@@ -105,17 +97,19 @@ def check_heartbeat(server: MysqlServer, settings: SourceSettings) -> Iterator[F
     if not settings.heartbeat_statement:
         return
     said = _heartbeat_refusal(server, settings.heartbeat_statement)
-    yield finding(
+    yield findings.finding(
         setup_errors.HEARTBEAT_REFUSED,
         _HEARTBEAT_STATEMENT,
         "refused" if said else "accepted",
         "accepted",
         ok=not said,
         said=said,
-        account=account_of(server, settings),
+        account=findings.account_of(server, settings),
     )
     code = setup_errors.HEARTBEAT_READ_ONLY
-    yield check_setting(server, "read_only", "OFF", code, severity=Severity.WARNING)
+    yield findings.check_setting(
+        server, "read_only", "OFF", code, severity=findings.Severity.WARNING
+    )
 
 
 def _heartbeat_refusal(server: MysqlServer, statement: str) -> str:
@@ -133,13 +127,13 @@ _HOUR_SECONDS = 3600
 _DAY_SECONDS = 86_400
 
 
-def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]:
+def check_source(server: MysqlServer, settings: SourceSettings) -> list[findings.Finding]:
     """Return a finding for each setting and grant that a source needs, also for good ones.
 
     Raises SourceUnavailable if the connection breaks.
     """
     mariadb = server.identity.flavour == "mariadb"
-    grants = list(check_grants(server, settings))
+    grants = list(findings.check_grants(server, settings))
     granted = all(grant.ok for grant in grants)
     return [
         *_check_server_id(server, settings),
@@ -156,43 +150,43 @@ def check_source(server: MysqlServer, settings: SourceSettings) -> list[Finding]
     ]
 
 
-def require(findings: list[Finding], server_name: str = "source") -> None:
+def require(checks: list[findings.Finding], server_name: str = "source") -> None:
     """Check that no finding is an error.
 
     Raises SourceRefused with one line for each error; `server_name` begins the text.
     """
-    errors = [f for f in findings if not f.ok and f.severity is Severity.ERROR]
+    errors = [f for f in checks if not f.ok and f.severity is findings.Severity.ERROR]
     if errors:
-        problems = [finding.problem for finding in errors]
+        problems = [error.problem for error in errors]
         raise SourceRefused(setup_errors.NOT_SET_UP, server=server_name, problems=problems)
 
 
-def _check_server_id(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
+def _check_server_id(server: MysqlServer, settings: SourceSettings) -> Iterator[findings.Finding]:
     own = server.identity.server_id
-    yield finding(
+    yield findings.finding(
         setup_errors.SETTING,
         "server_id",
         str(own),
         "not 0",
         ok=own != 0,
-        severity=Severity.ERROR,
-        how=set_global(server, "server_id", "1"),
+        severity=findings.Severity.ERROR,
+        how=findings.set_global(server, "server_id", "1"),
     )
     used = settings.server_id
-    yield Finding(
+    yield findings.Finding(
         "source.server_id",
         str(used),
         f"not the server's own, {own}",
         used != own,
         Message(setup_errors.OWN_SERVER_ID, {"value": used, "own": own}),
-        Severity.ERROR,
+        findings.Severity.ERROR,
     )
 
 
-def _check_rows(server: MysqlServer) -> Iterator[Finding]:
+def _check_rows(server: MysqlServer) -> Iterator[findings.Finding]:
     """Check that the log has every change, as rows, with all columns and their names."""
-    yield check_setting(server, "log_bin", "ON", no_log(server.cloud))
-    yield check_setting(
+    yield findings.check_setting(server, "log_bin", "ON", no_log(server.cloud))
+    yield findings.check_setting(
         server,
         "binlog_format",
         "ROW",
@@ -200,65 +194,71 @@ def _check_rows(server: MysqlServer) -> Iterator[Finding]:
         # A future version will not have it, because rows will be the only format.
         absent_is_good=True,
     )
-    yield check_setting(server, "binlog_row_image", "FULL")
+    yield findings.check_setting(server, "binlog_row_image", "FULL")
     # Without it, the connector asks the server for the columns: see `envelope.anchored_tables`.
-    metadata, warning = "binlog_row_metadata", Severity.WARNING
+    metadata, warning = "binlog_row_metadata", findings.Severity.WARNING
     if server.variable(metadata) is None:
         version = server.identity.version
         code = setup_errors.NO_ROW_METADATA
-        yield check_setting(server, metadata, "FULL", code, severity=warning, version=version)
+        yield findings.check_setting(
+            server, metadata, "FULL", code, severity=warning, version=version
+        )
     else:
         code = setup_errors.ROW_METADATA
-        yield check_setting(server, metadata, "FULL", code, severity=warning)
+        yield findings.check_setting(server, metadata, "FULL", code, severity=warning)
 
 
-def _check_mysql(server: MysqlServer) -> Iterator[Finding]:
-    warning, consistency = Severity.WARNING, "enforce_gtid_consistency"
-    how: str | Message = set_global(server, "gtid_mode", "ON")
+def _check_mysql(server: MysqlServer) -> Iterator[findings.Finding]:
+    warning, consistency = findings.Severity.WARNING, "enforce_gtid_consistency"
+    how: str | Message = findings.set_global(server, "gtid_mode", "ON")
     if server.cloud is None:
         # A server changes the mode step by step.
-        verb = set_verb(server)
+        verb = findings.set_verb(server)
         modes = ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
         steps = [f"SET {verb} {consistency} = ON", *(f"SET {verb} gtid_mode = {m}" for m in modes)]
         how = "; ".join(steps)
-        yield check_setting(server, consistency, "ON", severity=warning, how=steps[0])
+        yield findings.check_setting(server, consistency, "ON", severity=warning, how=steps[0])
     else:
-        yield check_setting(server, consistency, "ON", severity=warning)
-    yield check_setting(
+        yield findings.check_setting(server, consistency, "ON", severity=warning)
+    yield findings.check_setting(
         server, "gtid_mode", "ON", setup_errors.GTID_MODE, severity=warning, how=how
     )
 
 
-def _check_mariadb(server: MysqlServer) -> Iterator[Finding]:
-    yield check_setting(server, "gtid_strict_mode", "ON", severity=Severity.WARNING)
-    yield check_setting(
+def _check_mariadb(server: MysqlServer) -> Iterator[findings.Finding]:
+    yield findings.check_setting(
+        server, "gtid_strict_mode", "ON", severity=findings.Severity.WARNING
+    )
+    yield findings.check_setting(
         server,
         "mysql56_temporal_format",
         "ON",
         setup_errors.TEMPORAL_FORMAT,
-        severity=Severity.WARNING,
+        severity=findings.Severity.WARNING,
     )
 
 
-def _check_replica(server: MysqlServer) -> Iterator[Finding]:
+def _check_replica(server: MysqlServer) -> Iterator[findings.Finding]:
     """Check that a replica logs what it receives; other servers need not."""
     # MySQL 8.0.26 renamed log_slave_updates; it is off by default in MariaDB and before 8.0.
     name = "log_replica_updates"
     if server.variable(name) is None:
         name = "log_slave_updates"
     if replication_status.replicates(server):
-        yield check_setting(server, name, "ON", setup_errors.REPLICA_UPDATES)
+        yield findings.check_setting(server, name, "ON", setup_errors.REPLICA_UPDATES)
 
 
-def _check_keeping(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
+def _check_keeping(server: MysqlServer, settings: SourceSettings) -> Iterator[findings.Finding]:
     """Check that events have checksums, and that logs are kept long enough."""
-    yield check_setting(server, "binlog_checksum", "CRC32", severity=Severity.WARNING)
+    yield findings.check_setting(
+        server, "binlog_checksum", "CRC32", severity=findings.Severity.WARNING
+    )
     name, seconds = replication_status.retention(server)
     hidden = list(check_rds_retention(server, settings, name))
     if hidden:
         yield from hidden
         return
-    yield finding(
+    yield findings.finding(
         setup_errors.KEEPING,
         name,
         "for ever" if not seconds else _kept(name, seconds),
@@ -283,10 +283,10 @@ def _longer(server: MysqlServer, name: str) -> str | Message:
     """Return the statement that keeps logs for a week."""
     if name == replication_status.RDS_RETENTION:
         return replication_status.set_rds_retention("168")
-    return set_global(server, name, "7" if name == "expire_logs_days" else "604800")
+    return findings.set_global(server, name, "7" if name == "expire_logs_days" else "604800")
 
 
-def _check_filters(server: MysqlServer) -> Iterator[Finding]:
+def _check_filters(server: MysqlServer) -> Iterator[findings.Finding]:
     """Check that no filter leaves the changes of a database out of the log."""
     status = replication_status.binary_log_status(server) or {}
     for option, column in (
@@ -294,4 +294,4 @@ def _check_filters(server: MysqlServer) -> Iterator[Finding]:
         ("binlog_ignore_db", "Binlog_Ignore_DB"),
     ):
         value = str(status.get(column, ""))
-        yield finding(setup_errors.FILTER, option, value or "''", "''", ok=not value)
+        yield findings.finding(setup_errors.FILTER, option, value or "''", "''", ok=not value)
