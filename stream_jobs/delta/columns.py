@@ -2,15 +2,19 @@
 
 Columns are mapped by id: data files know a column by its `field_id` and its physical name. So
 renaming, dropping and moving a column change metadata alone, and any name is possible. The fields
-of nested types have ids and physical names, too.
+of a STRUCT have ids and physical names, too. The elements of an ARRAY, and the keys and values of a
+MAP, have ids alone: Iceberg finds them by these. Tables of earlier versions, and columns of other
+writers, have none there.
 
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#column-mapping
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#schema-serialization-format
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#primitive-types
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md#writer-requirements-for-icebergcompatv2
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
@@ -41,6 +45,9 @@ class NestedFields:
 
     ID = "PARQUET:field_id"  # what Arrow's Parquet writer knows
     PHYSICAL = "delta.columnMapping.physicalName"
+    # By the path of an element, a key or a value: its id. It is in the metadata of the column, or
+    # of the field of a STRUCT.
+    IDS = "delta.columnMapping.nested.ids"
     _MAPPING_ID = "delta.columnMapping.id"
 
     @classmethod
@@ -54,26 +61,20 @@ class NestedFields:
                 inner, last_id = cls.numbered(field.type, last_id)
                 fields.append(pa.field(field.name, inner, metadata=metadata))
             return pa.struct(fields), last_id
-        if pa.types.is_list(kind):
-            inner, last_id = cls.numbered(kind.value_type, last_id)
-            return pa.list_(inner), last_id
-        if pa.types.is_map(kind):
-            key, last_id = cls.numbered(kind.key_type, last_id)
-            item, last_id = cls.numbered(kind.item_type, last_id)
-            return pa.map_(key, item), last_id
-        return kind, last_id
+        parts = []
+        for part in _parts(kind):
+            last_id += 1
+            own = last_id
+            inner, last_id = cls.numbered(part.type, own)
+            parts.append(_part(part, inner, own))
+        return _joined(kind, parts), last_id
 
     @classmethod
     def highest(cls, kind: pa.DataType) -> int:
         """Return the highest id of the fields of `kind`; 0 without fields."""
-        if pa.types.is_struct(kind):
-            ids = [max(int(_text(f, cls.ID)), cls.highest(f.type)) for f in kind]
-            return max(ids, default=0)
-        if pa.types.is_list(kind):
-            return cls.highest(kind.value_type)
-        if pa.types.is_map(kind):
-            return max(cls.highest(kind.key_type), cls.highest(kind.item_type))
-        return 0
+        fields = list(kind) if pa.types.is_struct(kind) else _parts(kind)
+        ids = [max(cls.id_of(field) or 0, cls.highest(field.type)) for field in fields]
+        return max(ids, default=0)
 
     @classmethod
     def physical(cls, kind: pa.DataType) -> pa.DataType:
@@ -89,11 +90,13 @@ class NestedFields:
                     for field in kind
                 ]
             )
-        if pa.types.is_list(kind):
-            return pa.list_(cls.physical(kind.value_type))
-        if pa.types.is_map(kind):
-            return pa.map_(cls.physical(kind.key_type), cls.physical(kind.item_type))
-        return kind
+        parts = _parts(kind)
+        return _joined(kind, [_part(p, cls.physical(p.type), cls.id_of(p)) for p in parts])
+
+    @classmethod
+    def id_of(cls, field: pa.Field) -> int | None:
+        """Return the id of a field of a nested type; None if it has none."""
+        return int(_text(field, cls.ID)) if field.metadata else None
 
     @classmethod
     def read(cls, fields: list[dict[str, Any]]) -> pa.DataType:
@@ -102,7 +105,11 @@ class NestedFields:
             [
                 pa.field(
                     field["name"],
-                    arrow_type(field["type"]),
+                    arrow_type(
+                        field["type"],
+                        field["metadata"][cls.PHYSICAL],
+                        field["metadata"].get(cls.IDS, {}),
+                    ),
                     metadata=cls._metadata(
                         field["metadata"][cls._MAPPING_ID], field["metadata"][cls.PHYSICAL]
                     ),
@@ -122,28 +129,77 @@ class NestedFields:
                 "metadata": {
                     cls._MAPPING_ID: int(_text(field, cls.ID)),
                     cls.PHYSICAL: _text(field, cls.PHYSICAL),
+                    **cls.ids(field.type, _text(field, cls.PHYSICAL)),
                 },
             }
             for field in kind
         ]
 
     @classmethod
+    def ids(cls, kind: pa.DataType, physical: str) -> dict[str, dict[str, int]]:
+        """Return the entry `IDS` of the metadata of a field; nothing if no part has an id."""
+        ids = dict(cls._ids(kind, physical))
+        return {cls.IDS: ids} if ids else {}
+
+    @classmethod
+    def _ids(cls, kind: pa.DataType, path: str) -> Iterator[tuple[str, int]]:
+        """Yield paths and ids outside of a STRUCT, whose fields have metadata of their own."""
+        for part in _parts(kind):
+            own, place = cls.id_of(part), f"{path}.{part.name}"
+            if own is not None:
+                yield place, own
+            yield from cls._ids(part.type, place)
+
+    @classmethod
     def _metadata(cls, field_id: int, physical: str) -> dict[str, str]:
         return {cls.ID: str(field_id), cls.PHYSICAL: physical}
 
 
-def arrow_type(kind: str | dict[str, Any]) -> pa.DataType:
-    """Return the Arrow type of a type in a schema string; raises KeyError for an unknown one."""
+def _parts(kind: pa.DataType) -> list[pa.Field]:
+    """Return the element of an ARRAY, or the key and the value of a MAP, with Delta's names."""
+    if pa.types.is_list(kind):
+        return [kind.value_field.with_name("element")]
+    if pa.types.is_map(kind):
+        return [kind.key_field.with_name("key"), kind.item_field.with_name("value")]
+    return []
+
+
+def _part(part: pa.Field, kind: pa.DataType, own: int | None) -> pa.Field:
+    metadata = None if own is None else {NestedFields.ID: str(own)}
+    return pa.field(part.name, kind, part.nullable, metadata)
+
+
+def _joined(kind: pa.DataType, parts: list[pa.Field]) -> pa.DataType:
+    """Return a type like `kind` of what `_parts` returns."""
+    if pa.types.is_list(kind):
+        return pa.list_(*parts)
+    return pa.map_(*parts) if pa.types.is_map(kind) else kind
+
+
+def arrow_type(
+    kind: str | dict[str, Any], path: str, ids: Mapping[str, int] = MappingProxyType({})
+) -> pa.DataType:
+    """Return the Arrow type of a type in a schema string; raises KeyError for an unknown one.
+
+    `path` begins with the physical name of the field that has the type, and `ids` are what its
+    metadata has as `NestedFields.IDS`.
+    """
     if isinstance(kind, str):
         if match := _DECIMAL.fullmatch(kind):
             return pa.decimal128(int(match[1]), int(match[2]))
         return _PRIMITIVE[kind]
     if kind["type"] == "struct":
         return NestedFields.read(kind["fields"])
+
+    def part(name: str, type_key: str, *, is_nullable: bool = True) -> pa.Field:
+        place = f"{path}.{name}"
+        inner = arrow_type(kind[type_key], place, ids)
+        return _part(pa.field(name, inner, is_nullable), inner, ids.get(place))
+
     if kind["type"] == "array":
-        return pa.list_(arrow_type(kind["elementType"]))
+        return pa.list_(part("element", "elementType"))
     if kind["type"] == "map":
-        return pa.map_(arrow_type(kind["keyType"]), arrow_type(kind["valueType"]))
+        return pa.map_(part("key", "keyType", is_nullable=False), part("value", "valueType"))
     raise KeyError(kind["type"])
 
 
@@ -174,9 +230,8 @@ _PHYSICAL = "delta.columnMapping.physicalName"
 class Column(NamedTuple):
     """A column of a table.
 
-    `metadata` has what the log has besides the id and the physical name, such as `comment`. The
-    fields of a STRUCT are mapped, too: Arrow's metadata of such a field has its id and its physical
-    name.
+    `metadata` has what the log has besides ids and the physical name, such as `comment`. The fields
+    of a STRUCT are mapped, too: Arrow's metadata of such a field has its id and its physical name.
     """
 
     name: str
@@ -229,6 +284,7 @@ def write_schema(columns: Iterable[Column]) -> str:
                 **column.metadata,
                 _ID: column.field_id,
                 _PHYSICAL: column.physical_name,
+                **NestedFields.ids(column.type, column.physical_name),
             },
         }
         for column in columns
@@ -248,7 +304,7 @@ def _read_column(path: str, field: dict[str, Any]) -> Column:
     metadata = dict(field["metadata"])
     try:
         field_id, physical = metadata.pop(_ID), metadata.pop(_PHYSICAL)
-        kind = arrow_type(field["type"])
+        kind = arrow_type(field["type"], physical, metadata.pop(NestedFields.IDS, {}))
     except KeyError as error:
         raise MirrorError(
             delta_errors.COLUMN_UNKNOWN, path=path, column=field["name"], said=error
