@@ -15,7 +15,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from connector.foundation import http_server
-from connector.foundation.http_server import Endpoints, turning
+from connector.foundation.http_server import Endpoints
+from connector.foundation.metrics import turning
 from verification.report import TableResult
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from connector.cli import command_errors
 from connector.cli.exit_codes import EXIT_ARGUMENTS, log_exit_codes, pipeline_exit_codes
-from connector.cli.start import COMPLETION, PROGRAM, import_structlog, print_version
+from connector.cli.start import COMPLETION, PROGRAM, import_without_extras, print_version
 from connector.foundation.argument_parser import EXIT_USAGE, ArgumentParser
 from connector.foundation.errors.message import Message, nearest
 
@@ -222,7 +222,7 @@ def _refuse_name(parser: ArgumentParser, name: str) -> NoReturn:
 def function_of(names: Sequence[str]) -> Callable[[argparse.Namespace], int]:
     """Return `run` of a command's module, or `run_list` for `list` of the command in it."""
     if names[0] == "run":
-        import_structlog()
+        import_without_extras()
     module: Any = import_module(f"connector.cli.{names[0].replace('-', '_')}")
     function: Callable[[argparse.Namespace], int] = getattr(module, "_".join(["run", *names[1:]]))
     return function

@@ -17,7 +17,11 @@ from connector.cli.start import freeze_objects
 from connector.foundation import VERSION
 from connector.foundation.compiled import mode
 from connector.foundation.errors import ConnectorError, DefiniteError, fields
-from connector.foundation.operating_system import StoppedHard, forbid_core_files
+from connector.foundation.operating_system import (
+    StoppedHard,
+    forbid_core_files,
+    share_one_arena,
+)
 from connector.foundation.settings import configuration
 from connector.foundation.settings.sections import LogSettings, Settings
 from connector.stream.run.supervisor import supervise
@@ -68,6 +72,7 @@ def _stream(config: Path, *, verbose: bool) -> None:
     if settings.source.hides:
         forbid_core_files()
     _tell_start(config, settings)
+    share_one_arena()
     # The objects made so far stay to the end, so the garbage collector need not look at them.
     freeze_objects()
     sys.setswitchinterval(_SWITCH_SECONDS)

@@ -37,18 +37,25 @@ def freeze_objects() -> None:
     gc.set_threshold(*_USUAL)
 
 
-def import_structlog() -> None:
-    """Import structlog without rich, unless one of them is imported already.
+def import_without_extras() -> None:
+    """Import structlog without rich, and PyMySQL without cryptography, which use these if they can.
 
-    structlog prints tracebacks by rich where it finds it. The daemon logs no traceback, and rich
-    with what it imports takes 35 ms and 4 MB.
+    structlog prints tracebacks by rich. The daemon logs no traceback, and rich with what it imports
+    takes 35 ms and 4 MB. PyMySQL encrypts passwords by cryptography. We do that ourselves, for the
+    few logins that need it, and cryptography takes 7 MB.
     """
+    _import_without("structlog", "rich")
+    _import_without("pymysql", "cryptography")
+
+
+def _import_without(name: str, extra: str) -> None:
+    """Import a module as if `extra` were not installed, unless one of them is imported already."""
     modules: dict[str, Any] = sys.modules
-    if "rich" in modules or "structlog" in modules:
+    if extra in modules or name in modules:
         return
     # With None there, an import raises ImportError.
-    modules["rich"] = None
+    modules[extra] = None
     try:
-        import_module("structlog")
+        import_module(name)
     finally:
-        del modules["rich"]
+        del modules[extra]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from ipaddress import ip_address
+from itertools import accumulate
 from socketserver import ThreadingMixIn
 from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,8 +23,10 @@ from urllib.parse import parse_qs
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
+from prometheus_client.core import HistogramMetricFamily, Metric
 
 from connector.foundation.errors import ConfigError
+from connector.foundation.metrics import Histogram
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.values import is_loopback
 
@@ -140,19 +143,15 @@ class Endpoints(NamedTuple):
     actions: Mapping[str, Callable[[PostRequest], PostResponse]] = {}
 
 
-def turning(turned_at: float, turn_seconds_max: float) -> tuple[bool, str]:
-    """Return whether a main loop turns that turned at `turned_at`, and the reason.
-
-    The time is one of the monotonic clock.
-    """
-    seconds = time.monotonic() - turned_at
-    said = f"the main loop turned {seconds:.0f} s ago"
-    if seconds <= turn_seconds_max:
-        return True, f"well: {said}"
-    return False, (
-        f"stuck: {said}, and a turn takes {turn_seconds_max:.0f} s at most: look at the "
-        "log, and start the process again"
-    )
+def histogram_family(
+    name: str, text: str, durations: Histogram, labels: Mapping[str, str]
+) -> Metric:
+    """Return what is served under `name`."""
+    family = HistogramMetricFamily(name, text, labels=list(labels))
+    bounds = (*map(str, durations.limits), "+Inf")
+    buckets = list(zip(bounds, accumulate(durations.counts), strict=True))
+    family.add_metric(list(labels.values()), buckets, durations.seconds)
+    return family
 
 
 def is_local_name(host: str) -> bool:

@@ -1,14 +1,15 @@
-"""Metrics of the connector and of the Spark job: a histogram, and an estimate of catch-up time."""
+"""Metrics of the connector and of the Spark job: durations, time to catch up, and a turning loop.
+
+`http_server` publishes them; a process without that server needs no client of Prometheus.
+"""
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import accumulate
-
-from prometheus_client.core import HistogramMetricFamily, Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,6 @@ class Histogram:
             counts[bisect_left(self.limits, seconds)] += count
             total += seconds * count
         return replace(self, counts=tuple(counts), seconds=total)
-
-    def family(self, name: str, text: str, labels: Mapping[str, str]) -> Metric:
-        """Return what is served under `name`."""
-        family = HistogramMetricFamily(name, text, labels=list(labels))
-        bounds = (*map(str, self.limits), "+Inf")
-        buckets = list(zip(bounds, accumulate(self.counts), strict=True))
-        family.add_metric(list(labels.values()), buckets, self.seconds)
-        return family
 
 
 # The speed is the mean of this time: batches come in jumps.
@@ -71,3 +64,18 @@ class CatchUpEstimate:
         if at - began < _LEAST_SECONDS or left >= before:
             return None
         return left * (at - began) / (before - left)
+
+
+def turning(turned_at: float, turn_seconds_max: float) -> tuple[bool, str]:
+    """Return whether a main loop turns that turned at `turned_at`, and the reason.
+
+    The time is one of the monotonic clock.
+    """
+    seconds = time.monotonic() - turned_at
+    said = f"the main loop turned {seconds:.0f} s ago"
+    if seconds <= turn_seconds_max:
+        return True, f"well: {said}"
+    return False, (
+        f"stuck: {said}, and a turn takes {turn_seconds_max:.0f} s at most: look at the "
+        "log, and start the process again"
+    )

@@ -1,4 +1,4 @@
-"""The operating system: its clock and signals, threads, temporary files, and core files.
+"""The operating system: its clock and signals, threads, memory, temporary files, and core files.
 
 The core does no I/O and reads no clock: it gets the clock and the folder for temporary files as
 arguments, so a simulation can have its own. The first SIGTERM or SIGINT requests a clean stop, and
@@ -133,6 +133,21 @@ class TemporaryFolder:
     def open(self) -> IO[bytes]:
         """Open a new file; raises OSError if there is no room."""
         return tempfile.TemporaryFile(prefix="binlog-connector-")
+
+
+# https://man7.org/linux/man-pages/man3/mallopt.3.html
+_M_ARENA_MAX: Final = -8
+
+
+def share_one_arena() -> None:
+    """Let all threads have their memory from the same arena.
+
+    By default, glibc gives each thread an arena of its own, whose free memory no other thread uses:
+    3 MB for a dozen threads that mostly wait. Other C libraries have no arenas.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, 1)
 
 
 _SET_DUMPABLE: Final = 4

@@ -23,7 +23,8 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from connector.foundation import http_server
-from connector.foundation.http_server import Endpoints, Page, turning
+from connector.foundation.http_server import Endpoints, Page
+from connector.foundation.metrics import turning
 
 if TYPE_CHECKING:
     from stream_jobs.run.metrics import JobMetrics, TableMetrics
@@ -111,11 +112,14 @@ class MetricsCollector(Collector):
             counter.add_metric(pipeline, value)
             yield counter
         labels = {"pipeline": metrics.pipeline}
-        yield metrics.batch_durations.family(PREFIX + "batch_seconds", "Seconds of a batch", labels)
-        yield metrics.latencies.family(
+        yield http_server.histogram_family(
+            PREFIX + "batch_seconds", "Seconds of a batch", metrics.batch_durations, labels
+        )
+        yield http_server.histogram_family(
             PREFIX + "latency_seconds",
             "From the commit at the source of the last change of a table in a batch to its commit "
             "to the table",
+            metrics.latencies,
             labels,
         )
         summary = SummaryMetricFamily(

@@ -28,10 +28,12 @@ def loaded_by(*arguments: str) -> set[str]:
     return {name for whole in found for name in (whole, whole.partition(".")[0])}
 
 
-def test_the_daemon_loads_nothing_for_terminals_conditions_and_old_character_sets() -> None:
+def test_the_daemon_loads_only_what_every_pipeline_needs() -> None:
     loaded = loaded_by("-c", DAEMON)
     assert {"connector.stream.run.supervisor", "kafka", "pydantic"} <= loaded
-    assert not {"pygments", "rich.console", "sqlglot"} & loaded
+    # For terminals, conditions, encrypted passwords, and a server of metrics.
+    assert not {"pygments", "rich.console", "sqlglot", "cryptography"} & loaded
+    assert not {"prometheus_client", "http.server", "wsgiref"} & loaded
     assert "connector.binlog.character_set_tables" not in loaded
 
 

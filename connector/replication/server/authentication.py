@@ -84,7 +84,9 @@ class _ShaLogin:
             raise SourceRefused(
                 server_errors.KEY_NOT_CHOSEN, server=self._server, method=self._method
             )
-        return self._exchange(_auth.sha2_rsa_encrypt(connection.password, connection.salt, key))
+        from connector.replication.server.rsa_encryption import encrypted  # noqa: PLC0415
+
+        return self._exchange(encrypted(connection.password, connection.salt, key))
 
     def _exchange(self, data: bytes) -> _Packet:
         self._connection.write_packet(data)
@@ -123,15 +125,11 @@ def public_key(path: Path | None) -> bytes | None:
     """
     if path is None:
         return None
-    # Few logins need it, and it takes longer to load than the rest of a login.
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
-        load_pem_public_key,
-    )
+    from connector.replication.server.rsa_encryption import rsa_key  # noqa: PLC0415
 
     try:
         key = path.read_bytes()
-        if isinstance(load_pem_public_key(key), RSAPublicKey):
+        if rsa_key(key) is not None:
             return key
         why = "a key of another kind than RSA"
     except OSError as error:

@@ -14,7 +14,7 @@ from typing import Protocol
 import structlog
 
 from connector.foundation.errors import ConnectorError, SourceRefused, fields
-from connector.foundation.metrics import Histogram
+from connector.foundation.metrics import Histogram, turning
 from connector.stream.metrics.control import Control
 from connector.stream.progress.progress_record import Progress
 
@@ -294,3 +294,23 @@ class PipelineMetrics:
         self.latencies = self.latencies.plus(
             (max(0, now_ms - time_ms) / _MS, count) for time_ms, count in times_ms
         )
+
+
+def healthz(metrics: PipelineMetrics) -> tuple[bool, str]:
+    """Return whether the main loop turns, and the reason."""
+    return turning(metrics.turned_at, metrics.turn_seconds_max)
+
+
+def readyz(metrics: PipelineMetrics) -> tuple[bool, str]:
+    """Return whether the stream is open and both peers answer, and the reason."""
+    lines = [metrics.source.words(), metrics.kafka.words()]
+    if metrics.control.paused:
+        lines.append("the stream is paused, because somebody asked for it")
+    elif metrics.streaming:
+        lines.append("the stream is open")
+    elif metrics.interrupted_by is not None:
+        lines.append(f"the stream is not open: {metrics.interrupted_by}")
+    else:
+        lines.append("the stream is not open yet")
+    ready = metrics.connected
+    return ready, "\n".join(["ready" if ready else "not ready", *lines])

@@ -12,8 +12,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from connector.foundation import http_server
-from connector.foundation.http_server import Endpoints, Page, PostRequest, PostResponse, turning
-from connector.stream.metrics.pipeline_metrics import PipelineMetrics, SnapshotMetrics
+from connector.foundation.http_server import Endpoints, Page, PostRequest, PostResponse
+from connector.stream.metrics.pipeline_metrics import (
+    PipelineMetrics,
+    SnapshotMetrics,
+    healthz,
+    readyz,
+)
 
 _PREFIX = "binlog_connector_"
 _US = 1_000_000
@@ -51,9 +56,10 @@ class MetricsCollector(Collector):
         metrics = self._metrics
         for name, text, value in _COUNTERS:
             yield self._counter(name, text, value(metrics))
-        yield metrics.latencies.family(
+        yield http_server.histogram_family(
             _PREFIX + "latency_seconds",
             "From the commit of a transaction at the source to its commit in Kafka",
+            metrics.latencies,
             {"pipeline": metrics.pipeline},
         )
         yield self._gauge("start_time_seconds", "When the process began", metrics.started_at)
@@ -150,34 +156,14 @@ class MetricsCollector(Collector):
         return family
 
 
-def healthz(metrics: PipelineMetrics) -> tuple[bool, str]:
-    """Return whether the main loop turns, and the reason."""
-    return turning(metrics.turned_at, metrics.turn_seconds_max)
-
-
-def readyz(metrics: PipelineMetrics) -> tuple[bool, str]:
-    """Return whether the stream is open and both peers answer, and the reason."""
-    lines = [metrics.source.words(), metrics.kafka.words()]
-    if metrics.control.paused:
-        lines.append("the stream is paused, because somebody asked for it")
-    elif metrics.streaming:
-        lines.append("the stream is open")
-    elif metrics.interrupted_by is not None:
-        lines.append(f"the stream is not open: {metrics.interrupted_by}")
-    else:
-        lines.append("the stream is not open yet")
-    ready = metrics.connected
-    return ready, "\n".join(["ready" if ready else "not ready", *lines])
-
-
 @contextmanager
 def serving(
     metrics: PipelineMetrics,
-    listen: str | None,
+    listen: str,
     pages: Mapping[str, Callable[[], Page]],
     actions: Mapping[str, Callable[[PostRequest], PostResponse]],
 ) -> Iterator[None]:
-    """Serve at http://`listen` in a thread; None serves nothing.
+    """Serve at http://`listen` in a thread.
 
     `pages` and `actions` are found by their paths.
 
@@ -191,5 +177,5 @@ def serving(
         actions,
     )
     with http_server.serving(served, listen):
-        metrics.watched = listen is not None
+        metrics.watched = True
         yield

@@ -21,8 +21,7 @@ from typing import Final
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.sections import MetricsSettings
-from connector.stream.metrics.pipeline_metrics import PipelineMetrics
-from connector.stream.metrics.prometheus import healthz, readyz
+from connector.stream.metrics.pipeline_metrics import PipelineMetrics, healthz, readyz
 from connector.stream.progress.stream_position import Instance
 
 _STATUS_SECONDS: Final = 5.0

@@ -42,7 +42,7 @@ from connector.stream.sink import kafka_errors
 from connector.stream.sink.connection import servers_of
 from connector.stream.sink.schema_registry import open_registry
 from connector.stream.status.formatting import abbreviated
-from connector.stream.status.server import serving
+from connector.stream.status.status_collector import reporting
 from connector.stream.status.status_log import RecentEvents
 
 # A turn of the main loop may take as long as a Kafka transaction, plus this.
@@ -80,7 +80,7 @@ def supervise(
 
     with (
         closing(metrics),
-        serving(settings, instance, metrics, events or RecentEvents()),
+        reporting(settings, instance, metrics, events or RecentEvents()),
         systemd_notifications(metrics),
         otlp_export(metrics, settings.metrics, instance),
         signals or StopSignals() as stop,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from connector.foundation.http_server import turning
+from connector.foundation.metrics import turning
 from connector.stream.metrics.pipeline_metrics import Lag, PipelineMetrics
 from connector.stream.status.formatting import amount, duration, listed, when
 from connector.stream.status.model import Condition, Level, MirrorStatus, State

@@ -92,10 +92,9 @@ class MirrorWatch(Background):
     def __init__(self, settings: MetricsSettings) -> None:
         super().__init__("mirror-watch")
         self._settings = settings
-        # What was said last; None before the first answer, and if nothing is configured.
+        # What was said last; None before the first answer.
         self.facts: MirrorStatus | None = None
-        if settings.mirror is not None or settings.verify is not None:
-            self.start()
+        self.start()
 
     def _run(self) -> None:
         while True:

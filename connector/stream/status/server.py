@@ -8,7 +8,7 @@ like those of the command line. A pause is for this process alone, and ends with
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from hmac import compare_digest
 from http import HTTPStatus
@@ -23,13 +23,9 @@ from connector.stream.commands.requests import page_visitor
 from connector.stream.metrics import prometheus
 from connector.stream.metrics.control import Control
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
-from connector.stream.progress.stream_position import Instance
 from connector.stream.quarantine.topics import request_replay
 from connector.stream.snapshot.copy_requests import request_copies, require_condition
-from connector.stream.status.mirror_status import MirrorWatch
 from connector.stream.status.model import PipelineStatus, to_json
-from connector.stream.status.status_collector import Samples, StatusCollector
-from connector.stream.status.status_log import RecentEvents, Summaries, state_reports
 
 Action = Callable[[Mapping[str, str]], str]
 
@@ -162,36 +158,20 @@ _NO_SNIFFING = ("X-Content-Type-Options", "nosniff")
 
 @contextmanager
 def serving(
-    settings: Settings, instance: Instance, metrics: PipelineMetrics, events: RecentEvents
+    settings: Settings,
+    listen: str,
+    metrics: PipelineMetrics,
+    facts: Callable[[], PipelineStatus],
 ) -> Iterator[None]:
-    """Serve metrics, health and status at `metrics.listen`, and report to the log, in threads.
+    """Serve metrics, health and the status of `facts` at http://`listen`, in threads.
 
     Raises ConfigError if the address cannot be used or the token cannot be read.
     """
-    with closing(Samples(metrics)) as samples, closing(MirrorWatch(settings.metrics)) as mirror:
-        live = StatusCollector(settings, instance, metrics, samples, events, mirror)
-        samples.start()
-        with (
-            closing(Summaries(live.facts)) as summaries,
-            state_reports(live.facts),
-            _listening(settings, metrics, live),
-        ):
-            summaries.start()
-            yield
-
-
-@contextmanager
-def _listening(
-    settings: Settings, metrics: PipelineMetrics, live: StatusCollector
-) -> Iterator[None]:
-    if settings.metrics.listen is None:
-        yield
-        return
     actions = Actions(settings, metrics.control)
-    page = _Kept(live.facts, partial(_page, acting=actions.allowed), _PAGE_SECONDS)
-    pages = {"/": page.get, STATUS_PATH: _Kept(live.facts, _json, _JSON_SECONDS).get}
+    page = _Kept(facts, partial(_page, acting=actions.allowed), _PAGE_SECONDS)
+    pages = {"/": page.get, STATUS_PATH: _Kept(facts, _json, _JSON_SECONDS).get}
     by_path = {path: _shown_at_once(act, page) for path, act in actions.by_path().items()}
-    with prometheus.serving(metrics, settings.metrics.listen, pages, by_path):
+    with prometheus.serving(metrics, listen, pages, by_path):
         yield
 
 

@@ -1,14 +1,15 @@
 """Collects the status of this process from its metrics, with samples of the last hour.
 
 The pipeline's thread keeps the metrics anyway, and another thread notes samples, so the stream
-does no work for the status.
+does no work for the status. The log reports it, and a server shows it where one is configured.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from math import isinf
 from typing import NamedTuple
@@ -16,15 +17,14 @@ from typing import NamedTuple
 from connector.foundation import VERSION
 from connector.foundation.compiled import mode
 from connector.foundation.operating_system import Background
-from connector.foundation.settings.sections import Settings
+from connector.foundation.settings.sections import MetricsSettings, Settings
 from connector.replication.server.addresses import address_of, candidates
 from connector.stream.metrics import pipeline_metrics
 from connector.stream.progress.stream_position import Instance
 from connector.stream.quarantine.fences import Fence
 from connector.stream.status import model
 from connector.stream.status.conditions import conditions
-from connector.stream.status.mirror_status import MirrorWatch
-from connector.stream.status.status_log import RecentEvents
+from connector.stream.status.status_log import RecentEvents, Summaries, state_reports
 
 _MS = 1000
 _US = 1_000_000
@@ -39,12 +39,13 @@ class StatusCollector:
     metrics: pipeline_metrics.PipelineMetrics
     samples: Samples
     events: RecentEvents
-    mirror: MirrorWatch
+    # What the Spark job and `verify --forever` said last; None without them.
+    mirror: Callable[[], model.MirrorStatus | None]
 
     def facts(self) -> model.PipelineStatus:
         """Return the facts now; any thread may ask."""
         settings, metrics = self.settings, self.metrics
-        lag, position, mirror = metrics.lag, metrics.position, self.mirror.facts
+        lag, position, mirror = metrics.lag, metrics.position, self.mirror()
         return model.PipelineStatus(
             pipeline=settings.name,
             at=time.time(),
@@ -293,3 +294,54 @@ def fenced_tables(fences: Iterable[Fence]) -> dict[str, pipeline_metrics.FencedT
             reason=fence.reason if since < known.since else known.reason,
         )
     return tables
+
+
+@contextmanager
+def reporting(
+    settings: Settings,
+    instance: Instance,
+    metrics: pipeline_metrics.PipelineMetrics,
+    events: RecentEvents,
+) -> Iterator[None]:
+    """Report the status to the log, and serve it at `metrics.listen`, in threads.
+
+    Raises ConfigError if the address cannot be used or the token cannot be read.
+    """
+    with closing(Samples(metrics)) as samples, _mirror_watch(settings.metrics) as mirror:
+        live = StatusCollector(settings, instance, metrics, samples, events, mirror)
+        samples.start()
+        with (
+            closing(Summaries(live.facts)) as summaries,
+            state_reports(live.facts),
+            _serving(settings, metrics, live),
+        ):
+            summaries.start()
+            yield
+
+
+# What a pipeline without them has no need for takes 3 MB: an HTTP server, a client, and
+# Prometheus' formats.
+
+
+@contextmanager
+def _mirror_watch(
+    settings: MetricsSettings,
+) -> Iterator[Callable[[], model.MirrorStatus | None]]:
+    if settings.mirror is None and settings.verify is None:
+        yield lambda: None
+        return
+    from connector.stream.status.mirror_status import MirrorWatch  # noqa: PLC0415
+
+    with closing(MirrorWatch(settings)) as watch:
+        yield lambda: watch.facts
+
+
+def _serving(
+    settings: Settings, metrics: pipeline_metrics.PipelineMetrics, live: StatusCollector
+) -> AbstractContextManager[None]:
+    listen = settings.metrics.listen
+    if listen is None:
+        return nullcontext()
+    from connector.stream.status.server import serving  # noqa: PLC0415
+
+    return serving(settings, listen, metrics, live.facts)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 
-from connector.stream.metrics.pipeline_metrics import PipelineMetrics
-from connector.stream.metrics.prometheus import healthz, readyz
+from connector.stream.metrics.pipeline_metrics import PipelineMetrics, healthz, readyz
 
 
 def test_a_main_loop_that_does_not_turn_is_stuck() -> None:

@@ -277,9 +277,6 @@ def test_another_program_is_not_believed(status: int, body: bytes) -> None:
 
 def test_only_what_is_configured_is_asked() -> None:
     assert fetch_mirror_status(MetricsSettings()) is None
-    watch = MirrorWatch(MetricsSettings())
-    assert watch.facts is None
-    watch.close()
     with serving(verification.metrics.MetricsCollector(comparison(0))) as verify:
         watch = MirrorWatch(MetricsSettings(verify=verify))
         try:
