@@ -6,7 +6,8 @@ seconds why Kafka cannot be reached.
 
 The original tries until its timeout, and then reports that it reached no broker, whatever the
 reason. Here an attempt stops once each address has failed, and `listener` looks for the reason.
-Callers retry what may pass.
+Callers retry what may pass. The original also connects twice to a broker whose own address is in
+`bootstrap_servers`; here the first connection stays.
 
 `tests/kafka/test_kafka_python.py` says which of these names a release of kafka-python has changed.
 """
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import itemgetter
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from kafka import errors
@@ -43,6 +45,10 @@ _SETUP_SECONDS_MAX = 5.0
 _MS = 1000
 # A refused login, before any request.
 _LOGIN_REFUSALS = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
+
+
+# Stands for a connection that the original is about to close.
+_KEPT = SimpleNamespace(close=lambda: None)
 
 
 class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the library has no types
@@ -80,7 +86,7 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
         if timeout_ms is not None:
             timeout_ms = min(timeout_ms, _CONNECT_SECONDS_MAX * _MS)
         connection = super().get_connection(node_id, timeout_ms, **arguments)
-        take = partial(self._take_failure, node_id)
+        take = partial(self._take_failure, connection)
         connection.init_future.add_errback(take)
         # A listener that wants a login ends the connection at the first request.
         connection.close_future.add_errback(take)
@@ -100,9 +106,38 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
         transport._sock_recv = partial(_received, transport._sock_recv)
         return transport
 
-    def _take_failure(self, node_id: object, error: Exception) -> None:
+    def reset_backoff(self, node_id: object) -> None:
+        """Forget failed attempts; the original calls it for an address that named the brokers.
+
+        Then it closes the connection. If a broker announces just this address, that would be
+        reached once more, so the connection becomes the one to this broker.
+        """
+        super().reset_backoff(node_id)
+        if not self.cluster.is_bootstrap(node_id):
+            return
+        here = self.cluster.broker_metadata(node_id)
+        for broker in self.cluster.brokers():
+            if (broker.host, broker.port) == (here.host, here.port):
+                self._keep(node_id, broker.node_id)
+
+    def _keep(self, bootstrap_id: object, node_id: object) -> None:
+        """Let the connection to an address of the settings be the one to a broker."""
+        if node_id in self._conns:
+            return
+        connection = self._conns[bootstrap_id]
+        self._conns[bootstrap_id] = _KEPT
+        self._conns[node_id] = connection
+        connection.node_id = node_id
+        # As for each connection to a broker.
+        connection.close_future.add_both(lambda _: self._conns.pop(node_id, None))
+        connection.close_future.add_errback(lambda _: self.cluster.request_update())
+
+    def _take_failure(self, connection: Any, error: Exception) -> None:
+        node_id = connection.node_id
         # The refusal of a login says more than the result of the next attempt.
-        if not isinstance(self._failures.get(node_id), _LOGIN_REFUSALS):
+        if self.cluster.is_bootstrap(node_id) and not isinstance(
+            self._failures.get(node_id), _LOGIN_REFUSALS
+        ):
             self._failures[node_id] = error
 
     def _is_hopeless(self) -> bool:
@@ -151,7 +186,10 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
     async def _reach_one(self) -> list[tuple[str, int, str]]:
         """Connect to a broker at its announced address; return host, port, reason of each."""
         failures = []
-        for broker in self.cluster.brokers():
+        # One that is connected already comes first.
+        for broker in sorted(
+            self.cluster.brokers(), key=lambda each: each.node_id not in self._conns
+        ):
             try:
                 self.reached = await self.get_connection(broker.node_id, _CONNECT_SECONDS_MAX * _MS)
             except _LOGIN_REFUSALS:

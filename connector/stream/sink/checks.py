@@ -120,7 +120,7 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
 
 def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
     """Check whether topics of new tables can be created; return the ids of running brokers."""
-    brokers = Brokers.asked(admin)
+    brokers = Brokers.asked(admin, settings.replication_factor)
     up = sorted(map(str, brokers.up))
     lack = brokers.lack(settings)
     if isinstance(lack, SinkRefused):
@@ -129,6 +129,7 @@ def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
         TopicCreator(settings).require_tables(admin)
     except InvalidReplicationFactorError:
         # Existing topics work; the stream stops only when it needs a new one.
+        brokers = Brokers.asked(admin)
         structlog.get_logger().warning(
             **line(kafka_errors.NO_TOPICS_NOW),
             brokers_up=len(brokers.up),

@@ -3,6 +3,7 @@
 A topic cannot have more replicas than there are brokers; `Brokers` knows how many there are.
 """
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -44,16 +45,17 @@ class Brokers:
     known: frozenset[int]  # including those that are down
 
     @classmethod
-    def asked(cls, admin: Any) -> Self:
+    def asked(cls, admin: Any, enough: float = math.inf) -> Self:
         """Ask the cluster; raises KafkaError.
 
         A cluster before Kafka 4.0 does not list brokers that are down, but its replicas name them.
+        If `enough` are up, they are not asked for: a cluster may have thousands of topics.
         """
         described = admin.describe_cluster()["brokers"]
         up = {broker["broker_id"] for broker in described if not broker.get("is_fenced")}
         replicas = {
             replica
-            for topic in admin.describe_topics()
+            for topic in (admin.describe_topics() if len(up) < enough else ())
             for partition in topic["partitions"]
             for replica in partition["replica_nodes"]
         }
