@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,7 +87,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Refuse a pytest-xdist that does not bind groups: each worker would start every server."""
+    """Refuse a pytest-xdist that does not bind groups: each worker would start every server.
+
+    The tests stay to the end, so the garbage collector need not walk through them again.
+    """
+    gc.collect()
+    gc.freeze()
     if not session.config.getoption("loadgroup", default=False):
         return
     lost = [
