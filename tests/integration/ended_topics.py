@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from kafka.admin import KafkaAdminClient
 from kafka.errors import UnknownTopicOrPartitionError
 
+from connector.kafka.kafka_python import network_client
+
 if TYPE_CHECKING:
     from local_stack import Endpoint
 
@@ -28,7 +30,8 @@ def end_topics(broker: Endpoint, prefix: str) -> None:
     if len(prefixes) < _PREFIXES_MAX:
         return
     del _ended[broker]
-    with closing(KafkaAdminClient(bootstrap_servers=broker.bootstrap)) as admin:
+    settings = {"bootstrap_servers": broker.bootstrap, "kafka_client": network_client}
+    with closing(KafkaAdminClient(**settings)) as admin:
         topics = [name for name in admin.list_topics() if name.split(".")[0] in prefixes]
         # The client asks once more if the first answer came too late.
         with suppress(UnknownTopicOrPartitionError):

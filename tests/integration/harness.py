@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kafka import KafkaConsumer, TopicPartition
 
+from connector.kafka.kafka_python import network_client
 from tests import forked_command
 
 if TYPE_CHECKING:
@@ -208,6 +209,8 @@ def consumer_of(broker: Endpoint, isolation_level: str = "read_committed") -> Ka
         enable_auto_commit=False,
         group_id=None,
         fetch_max_wait_ms=50,
+        # It connects once, and waits for nothing before it asks.
+        kafka_client=network_client,
     )
 
 

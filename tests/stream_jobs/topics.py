@@ -30,6 +30,7 @@ from connector.foundation.contract import (
     Sequence,
     row_topic,
 )
+from connector.kafka.kafka_python import network_client
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -64,16 +65,14 @@ class Kafka:
         self._topics: set[str] = set()
         # Where transactions may have ended whose end the broker has not written yet.
         self._ended: set[TopicPartition] = set()
-        self._admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+        clients = {"bootstrap_servers": bootstrap, "kafka_client": network_client}
+        self._admin = KafkaAdminClient(**clients)
         self._producer = KafkaProducer(
-            bootstrap_servers=bootstrap,
+            **clients,
             transactional_id=f"test-{prefix}{producer}",
             retry_backoff_ms=5,
             metadata_max_age_ms=500,
         )
-        # Otherwise, looking for a topic that was deleted may make it again.
-        for cluster in (self._admin._manager.cluster, self._producer._metadata):
-            cluster.config["allow_auto_create_topics"] = False
         self._producer.init_transactions()
 
     def close(self) -> None:
