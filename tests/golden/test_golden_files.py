@@ -21,11 +21,11 @@ from tests.golden.check import (
     expected_json_lines,
     json_lines,
 )
+from tests.golden.every_log import every_log
 from tests.golden.golden import (
     GoldenDump,
     GoldenLog,
     GoldenRecording,
-    logs,
     recordings,
     with_inner_events,
 )
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 # ROTATE_EVENTs that name a log, the format and the GTID list of the next one, a heartbeat.
 MADE_UP_MAX = 7
 
-every_log = pytest.mark.parametrize("log", logs(), ids=lambda log: log.name)
 every_dump = pytest.mark.parametrize(
     "dump", [dump for r in recordings() for dump in r.dumps], ids=lambda dump: dump.name
 )

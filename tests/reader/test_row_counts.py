@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from connector.binlog.header import EventType
 from connector.binlog.log_errors import EventError
 from connector.reader import open_binlog
+from tests.golden.every_log import every_log
 from tests.reader.log_files import LogFile, image, rows_head
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "files"
-LOGS = sorted(path for path in GOLDEN.glob("*/*") if path.suffix.startswith(".0"))
+if TYPE_CHECKING:
+    from tests.golden.golden import GoldenLog
 
 
-@pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_as_many_rows_are_counted_as_are_read(path: Path) -> None:
-    with open_binlog(path) as log:
-        for transaction in log.transactions():
+@every_log
+def test_as_many_rows_are_counted_as_are_read(log: GoldenLog) -> None:
+    with open_binlog(log.path) as reader:
+        for transaction in reader.transactions():
             for _, rows in transaction.rows_events():
                 assert rows.count() == len(list(rows.rows()))
 

@@ -15,7 +15,7 @@ from connector.binlog.log_errors import EventError, LogTruncated
 from connector.binlog.table_filter import TableFilter
 from connector.logs.selection import Selection, SelectionOptions
 from tests.binlog.log_bytes import event, format_description
-from tests.golden.golden import logs
+from tests.golden.every_log import every_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def selected(path: Path, tables: TableFilter, passed_over: TableFilter | None) -
     return [shown.position for each in events for shown in selection.select(each)]
 
 
-@pytest.mark.parametrize("log", logs(), ids=lambda log: log.name)
+@every_log
 def test_the_selection_of_each_table_stays_the_same(log: GoldenLog) -> None:
     bodies = [each.body for each in read(log.path, None)]
     names = {f"{body.schema}.{body.table}" for body in bodies if isinstance(body, TableMapEvent)}

@@ -16,7 +16,7 @@ from connector.logs.output import LineOutput
 from connector.logs.recovery import Gap
 from connector.logs.selection import SelectionOptions
 from tests.binlog.log_bytes import event, format_description
-from tests.golden.golden import logs
+from tests.golden.every_log import every_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ def written(path: Path, written_as: Format, tables: TableFilter, *, whole: bool)
 
 
 @pytest.mark.parametrize("written_as", [Format.EVENTS, Format.JSON])
-@pytest.mark.parametrize("log", logs(), ids=lambda log: log.name)
+@every_log
 def test_the_lines_of_each_table_are_those_of_the_selection(
     log: GoldenLog, written_as: Format
 ) -> None:

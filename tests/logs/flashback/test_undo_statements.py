@@ -15,7 +15,8 @@ from connector.binlog.transactions.transaction_bounds import rows_event_of
 from connector.foundation.errors import UnsupportedChange
 from connector.logs.flashback.reverse_spool import ReverseSpool
 from connector.logs.flashback.undo_statements import TableUndo
-from tests.golden.golden import GoldenLog, logs, with_inner_events
+from tests.golden.every_log import every_log
+from tests.golden.golden import GoldenLog, with_inner_events
 from tests.logs.flashback.undone import reversed_lines
 from tests.logs.flashback.value_statements import ValueUndo
 
@@ -27,7 +28,7 @@ def written(spool: ReverseSpool) -> list[str]:
     return reversed_lines(spool).decode().split("\n")[-2::-1]
 
 
-@pytest.mark.parametrize("log", logs(), ids=str)
+@every_log
 def test_bytes_and_values_give_the_same_statements(log: GoldenLog) -> None:
     for event in with_inner_events(log.events()):
         rows = rows_event_of(event.body)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-import pytest
-
 from connector.binlog.files.byte_source import FileOptions
 from connector.binlog.files.file_log import FileLog
 from connector.logs.log_counts import GroupCounts, LogCounts
 from connector.logs.statistics import Statistics
 from connector.logs.statistics_report import as_json
+from tests.golden.every_log import every_log
 from tests.golden.golden import logs
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def by_event(path: Path) -> Statistics:
     return statistics
 
 
-@pytest.mark.parametrize("log", logs(), ids=lambda log: log.name)
+@every_log
 def test_both_ways_count_the_same(log: GoldenLog) -> None:
     statistics = Statistics()
     with closing(FileLog(log.path, FileOptions())) as file:

@@ -6,8 +6,6 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import pytest
-
 from connector.binlog.events.rows_header import RowsKind
 from connector.binlog.log_errors import EventError
 from connector.binlog.table_filter import TableFilter
@@ -19,7 +17,8 @@ from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.progress.sequences import TransactionOrder
-from tests.golden.golden import GoldenLog, logs
+from tests.golden.every_log import every_log
+from tests.golden.golden import GoldenLog
 from tests.stream.envelope.collected import Collected
 from tests.stream.envelope.value_rows import ValueRows
 
@@ -101,7 +100,7 @@ def expected(rows: RowsEvent) -> Iterator[Expected]:
                 yield after[0], "c", 2 * number + 1, None, after[1]
 
 
-@pytest.mark.parametrize("log", logs(), ids=lambda log: log.name)
+@every_log
 def test_records_hold_the_values_of_the_rows(log: GoldenLog) -> None:
     assembler = TransactionAssembler(TableFilter(["*.*"]), Comparison(), TemporaryFolder())
     # Files hold on purpose what cannot be carried; up to there, records are compared.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from librt.strings import BytesWriter
 
 from connector.binlog.events.rows import RowsEvent
@@ -12,7 +11,8 @@ from connector.stream.envelope.options import EnvelopeOptions
 from connector.stream.envelope.row_keys import RowKeys
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.envelope.table_registry import PublishedTable
-from tests.golden.golden import GoldenLog, logs, with_inner_events
+from tests.golden.every_log import every_log
+from tests.golden.golden import GoldenLog, with_inner_events
 
 OPTIONS = EnvelopeOptions("p", "mysql", "1")
 
@@ -36,7 +36,7 @@ def written_keys(rows: RowsEvent, schema: TableSchema) -> list[list[bytes]]:
     return found
 
 
-@pytest.mark.parametrize("log", logs(), ids=lambda log: log.name)
+@every_log
 def test_keys_are_those_of_the_records(log: GoldenLog) -> None:
     for event in with_inner_events(log.events()):
         rows = event.body

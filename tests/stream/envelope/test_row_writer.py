@@ -32,7 +32,8 @@ from connector.stream.envelope.schemas.column_rules import (
 )
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.envelope.table_registry import PublishedTable
-from tests.golden.golden import GoldenLog, logs, with_inner_events
+from tests.golden.every_log import every_log
+from tests.golden.golden import GoldenLog, with_inner_events
 from tests.length import length
 from tests.stream.envelope.value_rows import ValueImages
 
@@ -278,7 +279,7 @@ def test_chosen_columns_are_written_as_their_values_are(data: st.DataObject) -> 
     compare(rows, chosen)
 
 
-@pytest.mark.parametrize("log", logs(), ids=lambda log: log.name)
+@every_log
 def test_the_rows_of_real_servers_are_written_as_their_values_are(log: GoldenLog) -> None:
     for event in with_inner_events(log.events()):
         rows = event.body

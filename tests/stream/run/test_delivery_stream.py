@@ -13,7 +13,6 @@ import pytest
 from connector.binlog import log_errors
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
-from connector.binlog.header import BinlogVersion, detect_version
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.contract import SEQ_EPOCH_DIGITS, SEQ_FILE_DIGITS, SEQ_POSITION_DIGITS
 from connector.foundation.errors import ConnectorError, UnsupportedChange
@@ -31,6 +30,7 @@ from connector.stream.progress.stream_position import Instance, StreamPosition
 from connector.stream.run import run_errors
 from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
+from tests.golden.every_log import every_log_of_a_source
 from tests.golden.golden import GoldenLog, logs
 from tests.logs.dump.written import lines_of
 from tests.stream.changes.received import changes_of
@@ -48,12 +48,6 @@ BATCH_BYTES = 4096
 # Of a sequence: what a transaction's changes have in common.
 FIRST_DIGITS = SEQ_EPOCH_DIGITS + SEQ_FILE_DIGITS + SEQ_POSITION_DIGITS
 LOG = next(log for log in logs() if log.name == "mysql-8.0.31/row_images.full.000001")
-
-every_log_of_a_source = pytest.mark.parametrize(
-    "log",
-    [log for log in logs() if detect_version(log.path.read_bytes()[4:]) is BinlogVersion.V4],
-    ids=lambda log: log.name,
-)
 
 # By topic, where order is kept: records, or the reason why there are no more.
 Delivered = tuple[dict[str, list[object]], str]

@@ -9,7 +9,7 @@ import pytest
 
 from connector.binlog.events.mariadb import PartialRowDataEvent
 from connector.binlog.events.rows import RowsEvent
-from connector.binlog.header import BinlogVersion, EventType, detect_version
+from connector.binlog.header import EventType
 from connector.foundation.errors import DecodeError, RecordTooLarge
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.records import (
@@ -22,7 +22,8 @@ from connector.stream.quarantine.records import (
     quarantined_rows,
     record_values,
 )
-from tests.golden.golden import GoldenLog, logs, with_inner_events
+from tests.golden.every_log import every_log_of_a_source
+from tests.golden.golden import GoldenLog, with_inner_events
 from tests.stream.quarantine.bench import BAD, Kafka, Log, Row, Run, quarantined
 
 if TYPE_CHECKING:
@@ -67,11 +68,7 @@ def record_of(
     return record, data
 
 
-@pytest.mark.parametrize(
-    "log",
-    [log for log in logs() if detect_version(log.path.read_bytes()[4:]) is BinlogVersion.V4],
-    ids=lambda log: log.name,
-)
+@every_log_of_a_source
 def test_rows_of_real_servers_are_read_back(log: GoldenLog) -> None:
     flavour = "mariadb" if log.recording.server.startswith("mariadb") else "mysql"
     reader, parts = ChangeReader(), RecordParts()
