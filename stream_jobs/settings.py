@@ -39,6 +39,17 @@ def _as_mirror_name(value: str) -> str:
     return value
 
 
+Format = Literal["delta", "iceberg"]
+
+
+def _with_delta(value: list[Format]) -> list[Format]:
+    # Progress is in Delta's log alone.
+    if value and "delta" not in value:
+        raise UnfitValueError(job_errors.NO_DELTA)
+    return value
+
+
+Formats = Annotated[list[Format], AfterValidator(_with_delta)]
 ColumnNames = list[Annotated[str, Field(min_length=1)]]
 
 
@@ -76,6 +87,8 @@ class MirrorSettings(Section):
     """The folders of the Delta tables, and how unsupported values are stored."""
 
     path: Annotated[str, Field(min_length=1)]
+    # What each mirror can be read as.
+    formats: Annotated[Formats, Field(min_length=1)] = ["delta"]
     # Structured Streaming's own folder; empty for one of this user and pipeline.
     checkpoint: str = ""
     # Commits that are written at the same time.
@@ -106,6 +119,8 @@ class TableSettings(Section):
     skip: bool = False
     # The database and the name of the mirror.
     name: Annotated[str, AfterValidator(_as_mirror_name)] = "{database}.{table}"
+    # Empty: those of `mirror`.
+    formats: Formats = []
     # Names or patterns of columns. The first of these that names a column decides.
     exclude_columns: ColumnNames = []
     mask_columns: ColumnNames = []
@@ -130,6 +145,15 @@ class CatalogSettings(Section):
 
     # "spark": the catalog of the Spark session.
     kind: Literal["path", "spark"] = "path"
+
+
+class IcebergSettings(Section):
+    """The Iceberg tables of mirrors with this format."""
+
+    # How long a version of a Delta table waits until it is published, about.
+    every_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 10.0
+    # Of each table.
+    snapshots: Annotated[int, Field(ge=1, le=10_000)] = 60
 
 
 class CutSettings(Section):
@@ -225,6 +249,7 @@ class Settings(FileSettings):
     mirror: MirrorSettings
     # The first one with a pattern for a table decides.
     tables: list[TableSettings] = Field(default_factory=list)
+    iceberg: IcebergSettings = IcebergSettings()
     cuts: CutSettings = CutSettings()
     replica: ReplicaSettings = ReplicaSettings()
     catalog: CatalogSettings = CatalogSettings()

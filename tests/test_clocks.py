@@ -25,6 +25,8 @@ WRITTEN: Final = "when a record was written, beside the source's time"
 KEPT: Final = "Kafka's own time of a record, from which its retention counts"
 # Of Delta: when a version was committed, and what is older than the retention.
 VERSIONS: Final = "Delta's own times of versions and files"
+# Of Iceberg: when a snapshot was published, by which old ones expire.
+PUBLISHED: Final = "Iceberg's own times of snapshots"
 
 REASONS: Final = {
     "connector/cli/snapshot.py _speed": SHOWN,
@@ -93,6 +95,16 @@ REASONS: Final = {
     "stream_jobs/run/console_lines.py TerminalLines.__init__": SHOWN,
     "stream_jobs/run/metrics.py TopicMonitor.look": SHOWN,
     "stream_jobs/run/batch.py BatchApplier._apply": VERSIONS,
+    "stream_jobs/tables/maintenance.py TableMaintenance.after": VERSIONS,
+    "stream_jobs/iceberg/table_files.py TableFiles.delete_unnamed": "the age of files of metadata",
+    "stream_jobs/run/iceberg_publication.py IcebergPublication._add": SHOWN,
+    "stream_jobs/run/iceberg_publication.py IcebergPublication._kept_cuts": "the age of cuts",
+    "stream_jobs/run/iceberg_publication.py IcebergPublication._publish_older": PUBLISHED,
+    "stream_jobs/run/iceberg_publication.py IcebergPublication._publish_topic": SHOWN,
+    "stream_jobs/run/iceberg_publication.py IcebergPublication._tag": SHOWN,
+    "stream_jobs/run/iceberg_publication.py IcebergPublication._write_record": SHOWN,
+    "stream_jobs/run/iceberg_publication.py IcebergPublication.publish": PUBLISHED,
+    "stream_jobs/run/metrics_server.py MetricsCollector._iceberg": SHOWN,
     "stream_jobs/run/cut_coordinator.py CutHistory.add": "when a cut was written",
     "stream_jobs/run/cut_coordinator.py CutHistory.forget": "when a cut was written again",
     "stream_jobs/run/quarantine.py Quarantine.set_aside": "since when a table is set aside",

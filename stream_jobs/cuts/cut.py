@@ -13,8 +13,9 @@ them is told. A base is written before the cuts that need it, and removed after 
 from __future__ import annotations
 
 import json
+import math
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -256,32 +257,38 @@ def cut_at(
     gtid: str | None = None,
     time: datetime | None = None,
     root: str = "",
+    among: Collection[int] | None = None,
 ) -> Cut | None:
     """Return the first cut that has all transactions of `gtid`, or the last one up to `time`.
 
     `gtid` is a GTID or a set of them. `time` is compared with the time of the last commit at the
-    source; without a zone, it is UTC. Without both, the newest cut. None if no cut fits.
+    source; without a zone, it is UTC. Without both, the newest cut. Only the cuts with the numbers
+    `among` count, if they are given. None if no cut fits.
 
     Raises ConfigError for a text that is not a GTID set, and MirrorError as `read_cuts`.
     """
     store = CutStore(storage, root)
+    numbers = sorted(store.numbers() if among is None else among, reverse=True)
     if gtid is not None:
-        return _first_with(store, gtid)
-    if time is None:
-        return store.latest()
-    at = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-    wanted_ms = at.timestamp() * 1000
-    for number in reversed(store.numbers()):
+        return _first_with(store, gtid, numbers)
+    at = None if time is None else time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    wanted_ms = math.inf if at is None else at.timestamp() * 1000
+    for number in numbers:
         cut = store.read(number)
+        if cut is not None and at is None:
+            return cut
         if cut is not None and cut.source_time_ms is not None and cut.source_time_ms <= wanted_ms:
             return cut
     return None
 
 
-def _first_with(store: CutStore, gtid: str) -> Cut | None:
-    """Return the first cut with all of `gtid`: each cut has what the ones before it have."""
+def _first_with(store: CutStore, gtid: str, numbers: Iterable[int]) -> Cut | None:
+    """Return the first cut with all of `gtid`: each cut has what the ones before it have.
+
+    `numbers` begin with the newest cut.
+    """
     earliest = None
-    for number in reversed(store.numbers()):
+    for number in numbers:
         cut = store.read(number)
         if cut is None or cut.gtid is None or not _has(cut, gtid):
             break

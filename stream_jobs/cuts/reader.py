@@ -3,6 +3,10 @@
 found = mirror_at("/data/mirror", gtid="3e11fa47-71ca-11e1-9e33-c80aa9429562:4711")
 found.tables["shop.orders"]           # path and version, for any reader of Delta
 found.delta_tables()["shop.orders"]   # a deltalake.DeltaTable of that version
+
+found = mirror_at("/data/mirror", format="iceberg")
+found.tag                             # `cut_42`: each table has it
+found.tables["shop.orders"]           # path and snapshot, for any reader of Iceberg
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from stream_jobs.cuts import cut_errors
 from stream_jobs.cuts.cut import Cut, CutTable, cut_at
@@ -20,6 +24,9 @@ from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
+from stream_jobs.iceberg.metadata import tag_of, tags
+from stream_jobs.iceberg.record import PublicationRecord
+from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 
 if TYPE_CHECKING:
     import deltalake
@@ -30,10 +37,10 @@ _THREADS: Final = 16
 
 
 class TableAt(NamedTuple):
-    """A Delta table as of a cut."""
+    """A table as of a cut."""
 
-    path: str  # with that of the mirror
-    version: int
+    path: str  # with that of the mirror; of an Iceberg table, as a URI
+    version: int  # of an Iceberg table, the id of a snapshot: it is the same number
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +50,15 @@ class MirrorAt:
     cut: Cut
     tables: Mapping[str, TableAt]  # by `database.table`
 
+    @property
+    def tag(self) -> str:
+        """The tag that Iceberg tables have at this cut."""
+        return tag_of(self.cut.number)
+
     def delta_tables(
         self, storage_options: dict[str, str] | None = None
     ) -> dict[str, deltalake.DeltaTable]:
-        """Open each table with `deltalake`, an optional package."""
+        """Open each Delta table with `deltalake`, an optional package."""
         from deltalake import DeltaTable as DeltaRs  # noqa: PLC0415  # of an extra
 
         return {
@@ -55,25 +67,36 @@ class MirrorAt:
         }
 
 
-def mirror_at(path: str, *, gtid: str | None = None, time: datetime | None = None) -> MirrorAt:
+def mirror_at(
+    path: str,
+    *,
+    gtid: str | None = None,
+    time: datetime | None = None,
+    format: Literal["delta", "iceberg"] = "delta",  # noqa: A002  # the word of the settings
+) -> MirrorAt:
     """Return the tables of the mirror at `path`, which is `mirror.path` of the job.
 
     They are as of the first cut with all transactions of `gtid`; or of the last one that is not
-    after `time` at the source; or of the newest one.
+    after `time` at the source; or of the newest one. With the `format` Iceberg, only the cuts count
+    whose tag all tables have, and tables that are not published are left out.
 
     Raises MirrorError if there is no such cut, or if it cannot be read any more; ConfigError for a
     path or a GTID that is none.
     """
     storage = storage_of(path)
     base = path.rstrip("/")
-    cut = cut_at(storage, gtid=gtid, time=time, root=base)
+    tagged = None if format == "delta" else PublicationRecord.read(storage, base).cuts
+    cut = cut_at(storage, gtid=gtid, time=time, root=base, among=tagged)
     if cut is None:
         wanted = "yet"
         if gtid is not None:
             wanted = f"with {gtid}"
         elif time is not None:
             wanted = f"up to {time.isoformat()}"
+        wanted += "" if tagged is None else " in Iceberg"
         raise MirrorError(cut_errors.NO_CUT, path=base, wanted=wanted)
+    if tagged is not None:
+        return _iceberg_at(storage, base, cut)
     with ThreadPoolExecutor(_THREADS) as pool:
         are_there = list(pool.map(lambda own: _is_there(storage, own), cut.tables.values()))
     for (name, own), is_there in zip(cut.tables.items(), are_there, strict=True):
@@ -81,6 +104,19 @@ def mirror_at(path: str, *, gtid: str | None = None, time: datetime | None = Non
             facts = {"number": cut.number, "path": base, "version": own.version, "table": name}
             raise MirrorError(cut_errors.TABLE_GONE, **facts)
     tables = {name: TableAt(f"{base}/{own.path}", own.version) for name, own in cut.tables.items()}
+    return MirrorAt(cut, tables)
+
+
+def _iceberg_at(storage: Storage, base: str, cut: Cut) -> MirrorAt:
+    """Return the Iceberg tables that have the tag of a cut."""
+    files = TableFiles(storage, reader_uri(base))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        heads = list(pool.map(lambda own: files.load(own.path), cut.tables.values()))
+    tables = {}
+    for (name, own), head in zip(cut.tables.items(), heads, strict=True):
+        tag = None if head is None else tags(head.metadata).get(tag_of(cut.number))
+        if tag is not None:
+            tables[name] = TableAt(files.location(own.path), tag)
     return MirrorAt(cut, tables)
 
 

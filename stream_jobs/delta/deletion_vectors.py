@@ -176,6 +176,14 @@ def load(storage: Storage, table: str, vector: DeletionVector) -> BitMap:
     return positions
 
 
+def read(storage: Storage, table: str, vector: DeletionVector) -> bytes:
+    """Return the bytes of a vector; raises MirrorError as `load`."""
+    try:
+        return _stored(storage, table, vector)
+    except ValueError as error:
+        raise _damaged(table, vector) from error
+
+
 def _stored(storage: Storage, table: str, vector: DeletionVector) -> bytes:
     """Return the bytes of a vector; raises ValueError if they have another size or checksum."""
     if vector.kind == "i":

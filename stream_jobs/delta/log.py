@@ -60,6 +60,12 @@ class Log:
         versions = [*listing.commits, *([parts.version] if parts else [])]
         return self._replayed(parts, max(versions)) if versions else None
 
+    def newest_version(self) -> int | None:
+        """Return the newest version; None if there is no table."""
+        listing = self.list_newest()
+        parts = listing.last_checkpoint
+        return max([*listing.commits, *([parts.version] if parts else [])], default=None)
+
     def load_version(self, version: int, listing: LogListing | None = None) -> Snapshot:
         """Return one version; `listing` is what `list` has returned, if it was called.
 

@@ -350,6 +350,13 @@ REGISTERED_ELSEWHERE = notice(
     cause="The job does not change tables of the catalog that it did not make.",
     example={"other": "file:/old/erp/orders", "location": "/data/erp/orders"},
 )
+NO_DELTA = configuration_error(
+    "M715",
+    "each mirror is a Delta table",
+    'use ["delta"], or ["delta", "iceberg"] for tables that are both',
+    cause="The job keeps its progress in Delta's log. An Iceberg table has the same files, and "
+    "follows.",
+)
 CUTS_TOO_LONG = configuration_error(
     "M806",
     "cuts would be listed for {hours} hours, and the versions of tables can be read for {kept} "

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,7 @@ from stream_jobs.delta.storages import storage_of
 from stream_jobs.paths import own_folder
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.cut_coordinator import CutCoordinator, CutHistory
+from stream_jobs.run.iceberg_publication import IcebergPublication, PublicationLimits
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.settings import MirrorSettings, Settings
 from stream_jobs.source.client import KafkaClient
@@ -74,13 +76,19 @@ def batch_applier(
     states = TopicStates(storage, own.path, registry, choices)
     targets = CutTargetFinder.of(client, kafka.topic_prefix, choices.skipped)
     record = CutHistory(CutStore(storage, own.path), settings.cuts_ms, ownership)
+    limits = PublicationLimits(settings.iceberg.snapshots, settings.cuts_ms, threads)
+    iceberg = IcebergPublication(services, choices, limits) if choices.is_iceberg else None
+    upkeep = TableMaintenance(template, run, cores, threads, target)
+    if iceberg is not None:
+        upkeep = replace(upkeep, kept_since=iceberg.kept_since)
     return BatchApplier(
         services,
         states,
         Rounds(template, run, cores, threads),
-        TableMaintenance(template, run, cores, threads, target),
+        upkeep,
         CutCoordinator(targets, record, states, kafka.max_offsets_per_trigger),
         ownership,
+        iceberg,
     )
 
 

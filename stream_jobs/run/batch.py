@@ -21,6 +21,7 @@ from stream_jobs.cuts.cut import Cut
 from stream_jobs.delta.log import now
 from stream_jobs.errors import MirrorError
 from stream_jobs.run.cut_coordinator import CutCoordinator
+from stream_jobs.run.iceberg_publication import IcebergPublication
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.run.quarantine import Quarantine, refuse_shorter
 from stream_jobs.source.sequence import PackedSequence
@@ -51,11 +52,13 @@ class BatchApplier:
         upkeep: TableMaintenance,
         cuts: CutCoordinator,
         ownership: Ownership | None = None,
+        iceberg: IcebergPublication | None = None,
     ) -> None:
         """Apply tables in `rounds`, and then do the upkeep.
 
-        Each batch looks first whether `ownership` still holds, and ends at one of `cuts`. Raises
-        MirrorError if it cannot be read which tables are set aside.
+        Each batch looks first whether `ownership` still holds, and ends at one of `cuts`. It leaves
+        new versions to `iceberg`. Raises MirrorError if it cannot be read which tables are set
+        aside.
         """
         self.services = services
         self._states = states
@@ -63,6 +66,7 @@ class BatchApplier:
         self._upkeep = upkeep
         self._cuts = cuts
         self._ownership = ownership
+        self.iceberg = iceberg
         self._isolation = Quarantine(services)
 
     @property
@@ -111,6 +115,8 @@ class BatchApplier:
             self._ownership.check()
         self._cuts.begin((), self.set_aside)
         cut = self._end_at_cut((), {}, {})
+        if self.iceberg is not None:
+            self.iceberg.note((), cut)
         self._cuts.miss()
         return cut
 
@@ -166,9 +172,13 @@ class BatchApplier:
         phases["commit"] += time.monotonic() - at
         at = time.monotonic()
         kept = [kept for w in every if w.error is None and (kept := w.outcome.kept) is not None]
+        if self.iceberg is not None:
+            self.iceberg.note(kept, cut)
         clean_at = now()
         self._cuts.record.remove_old((table.mirror.delta for table in kept), clean_at)
         errors |= self._upkeep.after(kept, clean_at)
+        if self.iceberg is not None:
+            self.iceberg.note(kept, is_rewrite=True)
         phases["upkeep"] = time.monotonic() - at
         begun: dict[str, Mapping[int, int]] = {
             topic: self._begun(topic, ranges) for topic in errors

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Collection
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,8 @@ from rich.text import Text
 from connector.foundation.errors.message import visible
 from stream_jobs.cuts import Cut, read_cuts
 from stream_jobs.delta.storages import storage_of
+from stream_jobs.iceberg.metadata import tag_of
+from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.run import overview
 from stream_jobs.run.job_state import JobStatus, Owner, Ownership, RunRecord, job_status
 from stream_jobs.settings import Settings
@@ -92,6 +95,14 @@ def _print(statuses: list[overview.TableStatus], config: Path, console: Console)
         text = Text(f"{visible(status.table)}: ", style="bold")
         text.append(visible(_reason(status)), style="not bold")
         console.print(text, soft_wrap=True)
+    for status in statuses:
+        if status.iceberg_code is not None:
+            since = "" if status.iceberg_since is None else f" since {status.iceberg_since}"
+            text = Text(f"{visible(status.table)}: ", style="bold")
+            reason = visible(
+                f"not published to Iceberg{since}, [{status.iceberg_code}] {status.iceberg_reason}"
+            )
+            console.print(text.append(reason, style="not bold"), soft_wrap=True)
     if not all(status.is_fine for status in statuses):
         hint = f"`binlog-connector-mirror resume {config} TABLE` tries a table again"
         console.print(hint, markup=False, soft_wrap=True)
@@ -121,7 +132,8 @@ def _job_lines(job: JobStatus) -> list[Text]:
 
 def _table(statuses: list[overview.TableStatus]) -> Table:
     table, now = Table(box=None, pad_edge=False), time.time()
-    for number, title in enumerate((*_TITLES, *_TIMES)):
+    has_iceberg = any(status.iceberg_version is not None for status in statuses)
+    for number, title in enumerate((*_TITLES, *_TIMES, *(["Iceberg"] if has_iceberg else []))):
         is_number = _FIRST_NUMBER <= number < len(_TITLES)
         justify: Literal["left", "right"] = "right" if is_number else "left"
         table.add_column(title, overflow="fold", justify=justify)
@@ -147,8 +159,17 @@ def _table(statuses: list[overview.TableStatus]) -> Table:
             status.waiting_since or "",
             status.last_commit or "",
             status.last_change or "",
+            *([_iceberg(status)] if has_iceberg else []),
         )
     return table
+
+
+def _iceberg(status: overview.TableStatus) -> Text:
+    """Return the version that is published, and whether another one waits."""
+    if status.iceberg_version is None:
+        return Text("")
+    is_newest = status.iceberg_version == status.version
+    return Text(f"{status.iceberg_version:,}", "" if is_newest else "yellow")
 
 
 def _reason(status: overview.TableStatus) -> str:
@@ -180,9 +201,11 @@ _GTID_CHARACTERS = 60
 def show_cuts(settings: Settings, out: TextIO, *, as_json: bool) -> None:
     """Print all cuts to `out`, the oldest first. Raises MirrorError if the storage fails."""
     path = settings.mirror.path
-    cuts = read_cuts(storage_of(path), path)
+    storage = storage_of(path)
+    cuts = read_cuts(storage, path)
+    tagged = PublicationRecord.read(storage, path).cuts
     if as_json:
-        print(json.dumps({"cuts": [_fields(cut) for cut in cuts]}), file=out)
+        print(json.dumps({"cuts": [_fields(cut, tagged) for cut in cuts]}), file=out)
         return
     console = Console(file=out)
     if not console.is_terminal:
@@ -191,7 +214,7 @@ def show_cuts(settings: Settings, out: TextIO, *, as_json: bool) -> None:
         console.print("there is no cut yet")
         return
     table = Table(box=None, pad_edge=False)
-    for title in _CUT_TITLES:
+    for title in (*_CUT_TITLES, *(["Iceberg tag"] if tagged else [])):
         table.add_column(title, overflow="fold")
     for cut in cuts:
         place = cut.gtid if cut.gtid is not None else cut.position
@@ -204,14 +227,16 @@ def show_cuts(settings: Settings, out: TextIO, *, as_json: bool) -> None:
             Text(visible(cut.seq)),
             f"{len(cut.tables):,}",
             Text(visible(", ".join(cut.left_out))),
+            *([tag_of(cut.number) if cut.number in tagged else ""] if tagged else []),
         )
     console.print(table)
 
 
-def _fields(cut: Cut) -> dict[str, object]:
+def _fields(cut: Cut, tagged: Collection[int]) -> dict[str, object]:
     tables = {name: own._asdict() for name, own in cut.tables.items()}
+    tag = {"iceberg_tag": tag_of(cut.number) if cut.number in tagged else None}
     times = {"source_time": _time(cut.source_time_ms), "written": _time(cut.written_ms)}
-    return asdict(cut) | times | {"tables": tables}
+    return asdict(cut) | times | {"tables": tables} | tag
 
 
 def _time(ms: int | None) -> str | None:

@@ -35,6 +35,7 @@ from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.run.assembly import batch_applier, spark_runner, start_workers
 from stream_jobs.run.batch import BatchApplier
+from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.job_state import RunRecord
 from stream_jobs.run.metrics import IdleTables, JobMetrics, TopicMonitor, topic_monitor
 from stream_jobs.run.spark_session import Catalog, start_session
@@ -178,12 +179,12 @@ class StreamJob:
             client = KafkaClient(self._settings.kafka.facts())
             query = self._start(session, client)
             try:
-                with self._watch(client):
+                with self._watch(client), self._publish():
                     self._await(query)
-                if self._settings.trigger.kind == "availableNow":
-                    while self._retry():
-                        pass
-                    self._move_on()
+                    if self._settings.trigger.kind == "availableNow":
+                        while self._retry():
+                            pass
+                        self._move_on()
             finally:
                 self._metrics.streaming = False
                 query.stop()
@@ -299,6 +300,15 @@ class StreamJob:
         known = IdleTables(self._applier.services, metrics)
         skipped = TableOptionsResolver.of_settings(self._settings).skipped
         return topic_monitor(TopicMonitor(client, prefix, metrics, known, skipped))
+
+    def _publish(self) -> AbstractContextManager[None]:
+        assert self._applier is not None
+        iceberg = self._applier.iceberg
+        if iceberg is None:
+            return nullcontext()
+        self._metrics.iceberg = lambda: iceberg.figures
+        every = self._settings.iceberg.every_seconds
+        return publishing(iceberg, every, lambda: self._notices.note_unpublished(iceberg.problems))
 
     @contextmanager
     def _batch(self) -> Iterator[None]:

@@ -28,6 +28,7 @@ from connector.foundation.errors import ConnectorError
 from connector.foundation.errors.message import Message
 from connector.foundation.metrics import CatchUpEstimate, Histogram
 from stream_jobs.errors import MirrorError
+from stream_jobs.run.iceberg_publication import TableFigures
 from stream_jobs.run.job_state import RunFailure
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topic_filter import SkippedTables, TopicFilter
@@ -128,6 +129,8 @@ class JobMetrics:
     without_mirror: set[str] = field(default_factory=set)
     # By topic, the tables that are set aside: their offsets do not count as applied.
     set_aside: Callable[[], Mapping[str, QuarantinedTable]] = field(default=dict)
+    # By `database.table`, the Iceberg side of tables that have one.
+    iceberg: Callable[[], Mapping[str, TableFigures]] = field(default=dict)
     # Everything before these offsets is in the tables.
     offsets: Offsets = field(default_factory=dict)
     # The ends of all topics, and when Kafka said them, in seconds since the epoch.

@@ -88,6 +88,7 @@ class MetricsCollector(Collector):
         yield from self._batches()
         yield from self._tables(metrics.tables.copy())
         yield self._lags(topics)
+        yield from self._iceberg()
 
     def _set_aside(self) -> Iterator[Metric]:
         aside = self._metrics.set_aside()
@@ -178,6 +179,25 @@ class MetricsCollector(Collector):
                 names = (table.database, table.table) if table else topic.split(".")[1:]
                 gauge.add_metric(self._labels(*names), seconds)
         return gauge
+
+    def _iceberg(self) -> Iterator[Metric]:
+        now, every = time.time(), dict(self._metrics.iceberg())
+        lags = GaugeMetricFamily(
+            PREFIX + "iceberg_lag_seconds",
+            "How long the Iceberg table is behind the Delta table",
+            labels=_LABELS,
+        )
+        failures = CounterMetricFamily(
+            PREFIX + "iceberg_failures", "Versions that were not published", labels=_LABELS
+        )
+        for table in every.values():
+            labels = self._labels(table.database, table.table)
+            since = table.waiting_since
+            lags.add_metric(labels, 0.0 if since is None else max(0.0, now - since))
+            failures.add_metric(labels, table.failures)
+        if every:
+            yield lags
+            yield failures
 
     def _labels(self, database: str, table: str) -> list[str]:
         return [self._metrics.pipeline, database, table]

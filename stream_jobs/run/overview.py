@@ -14,6 +14,9 @@ import orjson
 from stream_jobs.delta.log import Log
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError
+from stream_jobs.iceberg.metadata import current_id
+from stream_jobs.iceberg.record import PublicationRecord
+from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.settings import Settings
 from stream_jobs.source.backlog import kept_until, oldest_pending_time
 from stream_jobs.source.client import KafkaClient
@@ -66,6 +69,12 @@ class TableStatus:
     offset: int | None = None
     # Whether Kafka has deleted records that the mirror lacks.
     lost: bool = False
+    # Of a table that is an Iceberg table, too: the version that is published; and, if another one
+    # cannot be published, since when and why.
+    iceberg_version: int | None = None
+    iceberg_since: str | None = None
+    iceberg_code: str | None = None
+    iceberg_reason: str | None = None
     # Until when it keeps them at least, if the table is set aside and that is known.
     kept_until: str | None = None
 
@@ -139,6 +148,8 @@ class Overview:
         # Of tables that are set aside: the records that Kafka must keep.
         self._needed: dict[Partition, int] = {}
         self._storage = storage
+        self._files = TableFiles(storage, reader_uri(self._base))
+        self._published = PublicationRecord()
         self._client = client
         self._choices = TableOptionsResolver.of_settings(settings)
         prefix = settings.kafka.topic_prefix
@@ -149,6 +160,7 @@ class Overview:
         self._registry.refresh()
         aside = QuarantineFiles(self._storage, self._base)
         records, requests = aside.records(), aside.requests()
+        self._published = PublicationRecord.read(self._storage, self._base)
         topics = {*self._registry.topics(), *records}
         offsets = _Offsets(self._client, topics)
 
@@ -184,6 +196,8 @@ class Overview:
             own = self._opened(schema, status)
         if own is not None:
             self._describe(own, status)
+            if self._choices.has_iceberg(history[-1].database, history[-1].table):
+                self._describe_iceberg(own, status)
             begun = own.progress.offsets
         elif history and not history[-1].key and record is None:
             status.state = NO_KEY
@@ -214,6 +228,18 @@ class Overview:
             first = orjson.loads(content.split(b"\n", 1)[0])
             status.last_commit = _time(first.get("commitInfo", {}).get("timestamp"))
         status.last_change = _time(own.progress.source_ts_ms)
+
+    def _describe_iceberg(self, own: MirrorTable, status: TableStatus) -> None:
+        problem = self._published.problems.get(status.table)
+        if problem is not None:
+            status.iceberg_since, status.iceberg_code = problem.since, problem.code
+            status.iceberg_reason = problem.error
+        try:
+            head = self._files.load(own.delta.path)
+        except MirrorError as error:
+            status.iceberg_code, status.iceberg_reason = error.code.code, error.text
+        else:
+            status.iceberg_version = None if head is None else current_id(head.metadata)
 
 
 def _note_reason(status: TableStatus, record: QuarantinedTable) -> None:

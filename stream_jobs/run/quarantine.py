@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from stream_jobs.errors import MirrorError, job_errors, record_errors
+from stream_jobs.iceberg.table_files import TableFiles
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.mirror_table import MirrorTable
@@ -126,6 +127,7 @@ class Quarantine:
         if history:
             path, name = path_in(services.storage, history[-1]), history[-1].name
             _refuse_foreign(services, path, name)
+            TableFiles(services.storage, services.base).delete(path)
             for file in list(services.storage.list(path)):
                 services.storage.delete(f"{path}/{file.name}")
         count = services.client.partition_counts().get(topic, 0)

@@ -13,6 +13,7 @@
     {"event": "no_mirror", "topic", "error", "code"}
     {"event": "no_cuts", "error", "code"}
     {"event": "not_registered", "table", "error", "code"}
+    {"event": "not_published", "table", "error", "code"}
     {"event": "interrupted", "error", "code", "retry_in_seconds"}
     {"event": "stopped", "end_offsets"}
     {"event": "trace", "stack_trace"}
@@ -42,7 +43,8 @@ be added, but none is removed or changes its meaning.
 `trace` comes before a `failed` or `interrupted` line if the error is not one of the catalogue.
 `interrupted` says why the job waits for Kafka. `not_kept` says why the mirror does not record how
 the run has ended.
-`not_registered` names a mirror that has no name in the catalog yet.
+`not_registered` names a mirror that has no name in the catalog yet, and `not_published` one whose
+Iceberg table does not follow.
 
 `tables` is by `database.table`:
 
@@ -283,6 +285,8 @@ class Notices:
         self._keyless: set[str] = set()
         # Why there are no cuts.
         self._no_cuts: ErrorCode | None = None
+        # By table, why its Iceberg table does not follow.
+        self._unpublished: dict[str, ErrorCode] = {}
         # When the work began that takes long, and when that was reported.
         self._began_at: float | None = None
         self._noted_at = 0.0
@@ -302,6 +306,13 @@ class Notices:
         for topic in sorted(set(report.keyless_topics) - self._keyless):
             self._keyless.add(topic)
             self._lines.write("no_mirror", topic=topic, **fields(reason))
+
+    def note_unpublished(self, problems: Mapping[str, Message]) -> None:
+        """Report tables whose Iceberg tables do not follow, each once for a reason."""
+        for table, problem in sorted(problems.items()):
+            if problem.shown_code is not self._unpublished.get(table):
+                self._lines.write("not_published", table=table, **fields(problem))
+        self._unpublished = {table: problem.shown_code for table, problem in problems.items()}
 
     def note_cuts(self, problem: Message | None) -> None:
         """Report why there are no cuts, if there is a problem."""

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from stream_jobs.apply.task_messages import CompactedFiles, PartResult, Task, results_by_topic
 from stream_jobs.delta.compaction import CompactionLimits, plan
 from stream_jobs.delta.housekeeping import clean_up, is_checkpoint_due
-from stream_jobs.delta.table import DeltaTable
+from stream_jobs.delta.log import now
 from stream_jobs.errors import CommitConflict, MirrorError
 from stream_jobs.tables.mirror_creation import remove_files
 from stream_jobs.tables.mirror_table import MirrorTable
@@ -46,6 +46,8 @@ class TableMaintenance:
     cores: Callable[[], int]
     threads: int
     target_bytes: int
+    # The time for which a table is cleaned up, if it is done at a time: milliseconds since 1970.
+    kept_since: Callable[[ChangedTable, int], int] = lambda _, at: at
 
     def after(
         self, tables: Sequence[ChangedTable], at: int | None = None
@@ -54,6 +56,7 @@ class TableMaintenance:
 
         What is older than the retention `at`, milliseconds since 1970, is deleted; by default, now.
         """
+        at = now() if at is None else at
         cores = self.cores()
         work = self._compactions(tables, cores)
         tasks = [
@@ -64,7 +67,7 @@ class TableMaintenance:
         due = [table for table in tables if is_checkpoint_due(table.mirror.delta)]
         if due:
             with ThreadPoolExecutor(self.threads) as pool:
-                errors = pool.map(lambda table: _cleaned_up(table.mirror.delta, at), due)
+                errors = pool.map(lambda table: self._cleaned_up(table, at), due)
                 failed |= {
                     table.topic: error
                     for table, error in zip(due, errors, strict=True)
@@ -111,14 +114,13 @@ class TableMaintenance:
             # The next batch reads the new version, and plans again.
             remove_files(own.delta.storage, own.delta.path, results)
 
+    def _cleaned_up(self, table: ChangedTable, at: int) -> MirrorError | None:
+        try:
+            clean_up(table.mirror.delta, self.kept_since(table, at))
+        except MirrorError as error:
+            return error
+        return None
+
 
 def _bytes_of(work: CompactedFiles) -> int:
     return sum(file.size for file in work.files)
-
-
-def _cleaned_up(table: DeltaTable, at: int | None) -> MirrorError | None:
-    try:
-        clean_up(table, at)
-    except MirrorError as error:
-        return error
-    return None

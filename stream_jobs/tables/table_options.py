@@ -11,7 +11,7 @@ Names count without regard to case, as MySQL compares names of columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
@@ -22,7 +22,7 @@ from connector.foundation.contract import COLUMN_TYPES, SchemaColumn
 from connector.foundation.errors.message import Message, nearest
 from stream_jobs.delta.data_skipping import can_cluster, can_partition
 from stream_jobs.errors import job_errors
-from stream_jobs.settings import Settings, TableSettings
+from stream_jobs.settings import Format, Settings, TableSettings
 from stream_jobs.source import column_types
 from stream_jobs.source.table_schema import TableOptions, TableSchema
 from stream_jobs.source.topic_filter import SkippedTables, first_match, is_pattern
@@ -191,21 +191,42 @@ _DEFAULT = TableSettings(match=["*.*"])
 class TableOptionsResolver:
     """Finds the settings of a table."""
 
-    def __init__(self, tables: Sequence[TableSettings], salt: str = "") -> None:
-        """Look in `tables`, in their order; hashes begin with `salt`."""
+    def __init__(
+        self,
+        tables: Sequence[TableSettings],
+        salt: str = "",
+        formats: Collection[Format] = (),
+    ) -> None:
+        """Look in `tables`, in their order; hashes begin with `salt`.
+
+        A table that chooses no formats has `formats`.
+        """
         patterns = ((pattern.partition("."), own) for own in tables for pattern in own.match)
         self._choices = [(of, name, own) for (of, _, name), own in patterns]
         self._salt = salt
+        self._formats = formats
 
     @classmethod
     def of_settings(cls, settings: Settings) -> TableOptionsResolver:
         """Return what the settings of a job choose."""
         salt = settings.mirror.hash_salt
-        return cls(settings.tables, "" if salt is None else salt.get_secret_value())
+        hidden = "" if salt is None else salt.get_secret_value()
+        return cls(settings.tables, hidden, settings.mirror.formats)
 
     def of(self, database: str, table: str) -> TableSettings:
         """Return the settings of `database.table`; the defaults if no pattern names it."""
         return first_match(self._choices, database, table, _DEFAULT)
+
+    @property
+    def is_iceberg(self) -> bool:
+        """Whether any mirror may be an Iceberg table, too."""
+        chosen = (own.formats for _, _, own in self._choices)
+        return any("iceberg" in formats for formats in (self._formats, *chosen))
+
+    def has_iceberg(self, database: str, table: str) -> bool:
+        """Return whether the mirror of `database.table` is an Iceberg table, too."""
+        own = self.of(database, table).formats
+        return "iceberg" in (own or self._formats)
 
     def applied(self, schema: TableSchema, older: Sequence[TableSchema]) -> TableSchema:
         """Return a column list of the source as the mirror has it; `older` are earlier ones."""

@@ -108,6 +108,19 @@ def test_the_first_pattern_decides(database: str, table: str, mode: str) -> None
     assert choices.of(database, table).mode == mode
 
 
+def test_a_table_has_the_formats_of_all_or_its_own() -> None:
+    tables = [
+        TableSettings(match=["erp.log"], formats=["delta"]),
+        TableSettings(match=["erp.orders"], formats=["delta", "iceberg"]),
+        TableSettings(match=["erp.*"]),
+    ]
+    both = TableOptionsResolver(tables, formats=["delta", "iceberg"])
+    assert [both.has_iceberg("erp", name) for name in ("log", "orders", "a")] == [False, True, True]
+    one = TableOptionsResolver(tables, formats=["delta"])
+    assert [one.has_iceberg("erp", name) for name in ("log", "orders", "a")] == [False, True, False]
+    assert (one.is_iceberg, TableOptionsResolver(tables[:1]).is_iceberg) == (True, False)
+
+
 def test_the_salt_of_hashes_comes_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +217,14 @@ def test_the_environment_wins_over_the_file(
                 "{path}: tables.0.name: '{{schema}}.b' is not the name of a mirror; write "
                 "DATABASE.TABLE; {{database}} and {{table}} stand for the names at the source; "
                 "`binlog-connector config stream_job.toml` explains the key"
+            ),
+        ),
+        (
+            MINIMAL.replace("[mirror]", '[mirror]\nformats = ["iceberg"]'),
+            (
+                '{path}: mirror.formats: each mirror is a Delta table; use ["delta"], or ["delta", '
+                '"iceberg"] for tables that are both; `binlog-connector config stream_job.toml` '
+                "explains the key"
             ),
         ),
         (

@@ -45,6 +45,7 @@ _NAMED_CHECKS = {
     "_as_event_header": "text, `column` or `column:header`",
     "_as_mirror_name": "text, `database.name`",
     "_as_database": "name of a database",
+    "_with_delta": 'list of `"delta"` and `"iceberg"`, with `"delta"`',
 }
 
 

@@ -17,6 +17,7 @@ from local_stack import java_runtime, spark_jars
 from local_stack.demo.stack import read_mirror
 from stream_jobs.apply.task import run_task
 from stream_jobs.run.assembly import batch_applier
+from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.job import EXIT_FAILED, EXIT_OK, StreamJob
 from stream_jobs.run.metrics import JobMetrics
 from stream_jobs.run.spark_session import start_session
@@ -160,7 +161,7 @@ class Job:
             parts = reader.partitions(start, end)
             if not parts:
                 applier.move_on()
-                return
+                break
             report = applier.apply([OffsetRange(*row) for part in parts for row in part.ranges])
             self._offsets = end
             end = {
@@ -179,6 +180,10 @@ class Job:
                 cut=report.cut,
             )
             self._batch_id += 1
+        if (iceberg := applier.iceberg) is not None:
+            self.figures.iceberg = lambda: iceberg.figures
+            with publishing(iceberg, 60, lambda: None):
+                pass
 
     def apply(self, **sections: Any) -> dict[str, Any]:
         """Apply what is there now, which must be at most one batch, and return its line."""

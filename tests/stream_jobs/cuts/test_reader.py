@@ -181,6 +181,7 @@ def test_the_command_prints_versions_as_json(storage: LocalStorage) -> None:
                 "number": 7,
                 "source_time": "1970-01-01T00:00:07.000+00:00",
                 "written": "1970-01-01T00:00:07.005+00:00",
+                "iceberg_tag": None,
             }
         ]
     }

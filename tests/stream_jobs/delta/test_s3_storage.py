@@ -11,15 +11,26 @@ import deltalake
 import pyarrow as pa
 import pytest
 from deltalake import QueryBuilder
+from pyiceberg.table import StaticTable
 
 from stream_jobs.delta import s3_storage
+from stream_jobs.delta.log import now
 from stream_jobs.delta.parquet_file import live_rows
 from stream_jobs.delta.s3_storage import S3Storage
 from stream_jobs.delta.storage import ObjectFile
 from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.iceberg.publisher import Occasion, TablePublisher
+from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles, ResumeRequest
-from tests.stream_jobs.bucket_server import reader_options, serve, variables
+from tests.stream_jobs.bucket_server import (
+    KEY,
+    REGION,
+    SECRET,
+    reader_options,
+    serve,
+    variables,
+)
 from tests.stream_jobs.delta.sample import Sample, rows
 from tests.stream_jobs.delta.table_life import ADVICE, live_through
 
@@ -191,3 +202,22 @@ def test_the_owner_and_the_tables_set_aside_are_kept_in_a_bucket(storage: S3Stor
     assert (aside.records(), aside.requests()) == ({"shop.a.b": record}, {"shop.a.b": request})
     aside.remove("shop.a.b")
     assert (aside.records(), aside.requests()) == ({}, {})
+
+
+def test_readers_of_iceberg_find_a_table_by_its_place_in_the_bucket(
+    storage: S3Storage, endpoint: str
+) -> None:
+    sample = Sample(storage, "shop/t")
+    file = sample.append(range(10))
+    sample.kill(**{file.path: [3]})
+    files = TableFiles(storage, reader_uri(f"s3://{storage.bucket}/{storage.prefix}/"))
+    TablePublisher(files, sample.path, 60).publish(sample.table.snapshot, Occasion(now()))
+    options = {
+        "s3.endpoint": endpoint,
+        "s3.access-key-id": KEY,
+        "s3.secret-access-key": SECRET,
+        "s3.region": REGION,
+    }
+    table = StaticTable.from_metadata(files.location(sample.path), options)
+    found = table.scan(selected_fields=("id",)).to_arrow()
+    assert sorted(found["id"].to_pylist()) == [0, 1, 2, 4, 5, 6, 7, 8, 9]

@@ -12,6 +12,7 @@ import pytest
 
 from connector.foundation.errors.message import Message
 from stream_jobs.errors import job_errors
+from stream_jobs.run.iceberg_publication import TableFigures
 from stream_jobs.run.job_state import RunFailure
 from stream_jobs.run.metrics import JobMetrics
 from stream_jobs.run.metrics_server import PREFIX, MetricsCollector, healthz, readyz, status_page
@@ -67,6 +68,10 @@ def complete() -> JobMetrics:
     figures.note_offsets({TOPIC: {"0": 5}, "p.shop.log": {"0": 1}})
     figures.note_ends({TOPIC: {"0": 5}, "p.shop.log": {"0": 1}}, 100.0)
     figures.set_aside = lambda: {OLD.topic: OLD}
+    figures.iceberg = lambda: {
+        "shop.orders": TableFigures("shop", "orders", 3, time.time() - 60),
+        "shop.old": TableFigures("shop", "old"),
+    }
     figures.failure = RunFailure("2026-11-24T18:14:48+00:00", "M502", "no space")
     return figures
 
@@ -82,6 +87,9 @@ def test_counters_add_up_and_gauges_have_the_last_value() -> None:
     assert found[f"rows{{{LABELS}}}"] == "71.0"
     assert found[f"last_commit_timestamp_seconds{{{LABELS}}}"] == "95.0"
     assert found[f"lag_seconds{{{LABELS}}}"] == "0.0"
+    assert found[f"iceberg_failures_total{{{LABELS}}}"] == "3.0"
+    assert 59 <= float(found[f"iceberg_lag_seconds{{{LABELS}}}"]) < 90
+    assert found['iceberg_lag_seconds{database="shop",pipeline="p",table="old"}'] == "0.0"
     assert found['batches_total{pipeline="p"}'] == "2.0"
     assert found['records_total{pipeline="p"}'] == "24.0"
     assert found['batch_seconds_bucket{le="1.0",pipeline="p"}'] == "0.0"

@@ -1,0 +1,164 @@
+"""The metadata of an Iceberg table: columns, snapshots and tags, as `metadata.json` has them.
+
+Nothing here changes what it is given: a reader, or another thread, may still have it.
+
+https://iceberg.apache.org/spec/#table-metadata
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+from stream_jobs.delta.housekeeping import Retention
+from stream_jobs.delta.snapshot import Snapshot
+from stream_jobs.iceberg.schema import FIRST_PARTITION_ID, partition_fields, schema_fields
+
+TableMetadata = dict[str, Any]
+
+# The version of the Delta table, in the summary of each snapshot of ours.
+DELTA_VERSION: Final = "delta-version"
+LATEST_CUT: Final = "latest_cut"
+_TAG: Final = "cut_"
+# Nobody else's upkeep may delete files: Delta has the same ones.
+_PROPERTIES: Final = {"gc.enabled": "false"}
+
+
+def tag_of(cut: int) -> str:
+    """Return the tag of the cut with this number."""
+    return f"{_TAG}{cut}"
+
+
+def current_id(metadata: TableMetadata | None) -> int | None:
+    """Return the id of the current snapshot; None without one."""
+    own: int | None = None if metadata is None else metadata.get("current-snapshot-id")
+    return own
+
+
+def current_schema(metadata: TableMetadata) -> dict[str, Any]:
+    """Return the schema of the current columns."""
+    own = metadata["current-schema-id"]
+    (schema,) = (schema for schema in metadata["schemas"] if schema["schema-id"] == own)
+    known: dict[str, Any] = schema
+    return known
+
+
+def snapshot_ids(metadata: TableMetadata) -> set[int]:
+    """Return the ids of all snapshots that can be read."""
+    return {entry["snapshot-id"] for entry in metadata["snapshots"]}
+
+
+def tags(metadata: TableMetadata) -> dict[str, int]:
+    """Return the snapshot of each tag."""
+    refs = metadata["refs"].items()
+    return {name: ref["snapshot-id"] for name, ref in refs if ref["type"] == "tag"}
+
+
+def with_columns(
+    old: TableMetadata | None, path: str, snapshot: Snapshot, location: str, at: int
+) -> TableMetadata:
+    """Return metadata with the columns of `snapshot`, and without a new Iceberg snapshot.
+
+    `path` is that of the Delta table, `location` the URI of the folder of the Iceberg table. Raises
+    MirrorError for columns that Iceberg cannot have.
+    """
+    fields = schema_fields(path, snapshot.columns)
+    partition = [field.description() for field in partition_fields(snapshot)]
+    metadata = old or {
+        "format-version": 3,
+        "table-uuid": snapshot.metadata.table_id,
+        "location": location,
+        "last-sequence-number": 0,
+        "last-updated-ms": 0,
+        "last-column-id": 0,
+        "next-row-id": 0,
+        "schemas": [],
+        "default-spec-id": 0,
+        "last-partition-id": FIRST_PARTITION_ID - 1 + len(partition),
+        "default-sort-order-id": 0,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "properties": _PROPERTIES,
+        "refs": {},
+        "snapshots": [],
+        "snapshot-log": [],
+    }
+    schemas = metadata["schemas"]
+    same = [schema["schema-id"] for schema in schemas if schema["fields"] == fields]
+    own = same[0] if same else max((s["schema-id"] for s in schemas), default=-1) + 1
+    if not same:
+        schemas = [*schemas, {"type": "struct", "schema-id": own, "fields": fields}]
+    return metadata | {
+        # Clocks may go back, and times in the metadata must not.
+        "last-updated-ms": max(at, metadata["last-updated-ms"]),
+        "schemas": schemas,
+        "current-schema-id": own,
+        "partition-specs": [{"spec-id": 0, "fields": partition}],
+        "last-column-id": max(snapshot.metadata.last_id, metadata["last-column-id"]),
+    }
+
+
+def with_snapshot(
+    metadata: TableMetadata, entry: Mapping[str, Any], added_rows: int
+) -> TableMetadata:
+    """Return metadata whose current snapshot is `entry`, which adds rows with new ids."""
+    own, at = entry["snapshot-id"], entry["timestamp-ms"]
+    return metadata | {
+        "last-sequence-number": entry["sequence-number"],
+        "next-row-id": metadata["next-row-id"] + added_rows,
+        "current-snapshot-id": own,
+        "refs": metadata["refs"] | {"main": {"snapshot-id": own, "type": "branch"}},
+        "snapshots": [*metadata["snapshots"], entry],
+        "snapshot-log": [*metadata["snapshot-log"], {"snapshot-id": own, "timestamp-ms": at}],
+    }
+
+
+def with_tag(metadata: TableMetadata, cut: int) -> TableMetadata:
+    """Return metadata in which the current snapshot has the tags of a cut."""
+    tag = {"snapshot-id": current_id(metadata), "type": "tag"}
+    return metadata | {"refs": metadata["refs"] | {tag_of(cut): tag, LATEST_CUT: tag}}
+
+
+def without_old_tags(metadata: TableMetadata, cuts: Collection[int]) -> TableMetadata:
+    """Return metadata in which no cut but `cuts` has a tag of its own."""
+    names = {"main", LATEST_CUT, *map(tag_of, cuts)}
+    return metadata | {"refs": {n: ref for n, ref in metadata["refs"].items() if n in names}}
+
+
+def expired(
+    metadata: TableMetadata, cuts: Mapping[int, int], count: int, before: int
+) -> TableMetadata:
+    """Return metadata with the tags of `cuts`, and the newest `count` snapshots.
+
+    `cuts` has the times of cuts. Delta may delete the files of a snapshot that another one has
+    replaced `before` this time, milliseconds since 1970; so what was current only then goes, and so
+    does the tag of a cut from then.
+    """
+    snapshots = metadata["snapshots"]
+    recent = [number for number, written in cuts.items() if written >= before]
+    refs = without_old_tags(metadata, recent)["refs"]
+    latest = refs.pop(LATEST_CUT, None)
+    ids = {ref["snapshot-id"] for ref in refs.values()}
+    ids |= {
+        entry["snapshot-id"]
+        for entry, later in pairwise(snapshots[-count:])
+        if later["timestamp-ms"] >= before
+    }
+    if latest is not None and latest["snapshot-id"] in ids:
+        refs[LATEST_CUT] = latest
+    schema_ids = {e["schema-id"] for e in snapshots if e["snapshot-id"] in ids}
+    schema_ids.add(metadata["current-schema-id"])
+    return metadata | {
+        "refs": refs,
+        "schemas": [s for s in metadata["schemas"] if s["schema-id"] in schema_ids],
+        "snapshots": [e for e in snapshots if e["snapshot-id"] in ids],
+        "snapshot-log": [e for e in metadata["snapshot-log"] if e["snapshot-id"] in ids],
+    }
+
+
+def expiry_time(path: str, configuration: Mapping[str, str], at: int) -> int:
+    """Return the earliest time when a snapshot was replaced whose files Delta keeps, `at` a time.
+
+    `path` is that of the Delta table. A quarter of its retention is for publishing late.
+    """
+    return at - Retention.of(path, configuration).files * 3 // 4

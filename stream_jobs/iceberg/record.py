@@ -1,0 +1,64 @@
+"""What the job says about its Iceberg tables to commands and readers: one file for all tables.
+
+_cdc/iceberg/newest.json    the cuts whose tags all tables have, and the tables with a problem
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+import orjson
+
+from stream_jobs.delta.storage import Storage
+from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.paths import OWN_FOLDER
+
+_PATH: Final = f"{OWN_FOLDER}/iceberg/newest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TableProblem:
+    """Why a table is not published."""
+
+    since: str  # ISO 8601, UTC
+    code: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationRecord:
+    """What the file says."""
+
+    # By the number of a cut: when it was written, in milliseconds since 1970.
+    cuts: Mapping[int, int] = field(default_factory=dict)
+    # By `database.table`.
+    problems: Mapping[str, TableProblem] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, storage: Storage, root: str) -> PublicationRecord:
+        """Return what the job wrote to `storage`, whose root is `root` in errors.
+
+        Raises MirrorError if the storage fails, or for a file that is not the job's.
+        """
+        content = storage.read(_PATH)
+        if content is None:
+            return cls()
+        try:
+            document = orjson.loads(content)
+            return cls(
+                {int(number): written for number, written in document["cuts"].items()},
+                {name: TableProblem(**own) for name, own in document["problems"].items()},
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            path = f"{root.rstrip('/')}/{_PATH}"
+            raise MirrorError(job_errors.OWN_FILE, path=path) from error
+
+    def write(self, storage: Storage) -> None:
+        """Replace the file. Raises MirrorError if the storage fails."""
+        content = {
+            "cuts": {str(number): written for number, written in self.cuts.items()},
+            "problems": {name: asdict(own) for name, own in self.problems.items()},
+        }
+        storage.write(_PATH, orjson.dumps(content))

@@ -1,0 +1,159 @@
+"""The files of Iceberg tables in the storage of a mirror, which readers find by path alone.
+
+    _iceberg/<database>/<table>/metadata/v42.metadata.json    the state after 42 changes
+    _iceberg/<database>/<table>/metadata/version-hint.text    42
+    _iceberg/<database>/<table>/metadata/snap-….avro          a manifest list
+    _iceberg/<database>/<table>/metadata/….avro, ….puffin     manifests and deletion vectors
+
+A change exists when its `v….metadata.json` does, which is put only if it is absent; the hint
+follows. Files of rows stay in the Delta table, and are named by their URIs. The folder is none of
+the Delta table: programs that clean that up delete what they do not know.
+
+https://iceberg.apache.org/spec/#file-system-tables
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import orjson
+
+from stream_jobs.delta.log import now
+from stream_jobs.delta.storage import Storage
+from stream_jobs.errors import MirrorError
+from stream_jobs.iceberg import iceberg_errors
+from stream_jobs.iceberg.metadata import TableMetadata
+
+FOLDER: Final = "_iceberg"
+_HINT: Final = "version-hint.text"
+_METADATA: Final = re.compile(r"v([1-9][0-9]*)\.metadata\.json")
+# Of these many changes, the metadata stay for readers that have begun.
+_KEPT_METADATA: Final = 10
+# A file that no metadata name may be needed by a reader that has begun, or by a change that has.
+_UNNAMED_MS: Final = 600_000
+
+
+def reader_uri(path: str) -> str:
+    """Return the root of a mirror, `mirror.path`, as readers of Iceberg name it."""
+    parts = urlsplit(path)
+    if not parts.scheme:
+        return f"file://{Path(path).absolute()}"
+    if parts.scheme in ("webhdfs", "swebhdfs"):
+        # The first namenode, at its own port: the port of HTTP is another one.
+        host = parts.netloc.partition(",")[0].partition(":")[0]
+        return f"hdfs://{host}{unquote(parts.path).rstrip('/')}"
+    scheme = "s3" if parts.scheme == "s3a" else parts.scheme
+    return f"{scheme}://{parts.netloc}{unquote(parts.path).rstrip('/')}"
+
+
+class TableHead(NamedTuple):
+    """The newest state of an Iceberg table."""
+
+    number: int  # of its changes
+    metadata: TableMetadata
+    # Whether the hint names it: readers see it.
+    is_named: bool = True
+
+
+class TableFiles:
+    """The Iceberg tables of a mirror."""
+
+    def __init__(self, storage: Storage, uri: str) -> None:
+        """Keep them in `storage`, whose root readers know as `uri`."""
+        self.storage = storage
+        self.uri = uri
+
+    def location(self, path: str) -> str:
+        """Return the URI of the Iceberg table of the Delta table at `path`."""
+        return f"{self.uri}/{FOLDER}/{path}"
+
+    def load(self, path: str) -> TableHead | None:
+        """Return the newest state of the table of `path`; None if there is none.
+
+        Raises MirrorError if the storage fails, or for a file that is none of ours.
+        """
+        hint = self.storage.read(f"{_folder(path)}/{_HINT}")
+        head = self._read(path, int(hint)) if hint is not None and hint.isdigit() else None
+        if head is None:
+            names = [file.name for file in self.storage.list(_folder(path))]
+            numbers = [int(match[1]) for name in names if (match := _METADATA.fullmatch(name))]
+            head = self._read(path, max(numbers)) if numbers else None
+        # A change whose writer died before the hint exists, too.
+        while head is not None and (newer := self._read(path, head.number + 1)) is not None:
+            head = newer
+        return None if head is None else head._replace(is_named=hint == b"%d" % head.number)
+
+    def name(self, path: str, head: TableHead) -> None:
+        """Let readers see a state that exists."""
+        self.storage.write(f"{_folder(path)}/{_HINT}", b"%d" % head.number)
+
+    def _read(self, path: str, number: int) -> TableHead | None:
+        name = _metadata_name(number)
+        content = self.storage.read(f"{_folder(path)}/{name}")
+        if content is None:
+            return None
+        try:
+            metadata: TableMetadata = orjson.loads(content)
+        except ValueError as error:
+            raise foreign(path, f"{name}: {error}") from error
+        return TableHead(number, metadata)
+
+    def commit(self, path: str, head: TableHead) -> int:
+        """Write a new state, and return its size in bytes.
+
+        Raises MirrorError if there is one of its number, or if the storage fails.
+        """
+        folder, content = _folder(path), orjson.dumps(head.metadata)
+        name = _metadata_name(head.number)
+        # A put that was repeated after a lost answer finds its own file.
+        if not self.storage.put_if_absent(f"{folder}/{name}", content) and (
+            self.storage.read(f"{folder}/{name}") != content
+        ):
+            raise MirrorError(iceberg_errors.CONFLICT, path=folder, number=head.number)
+        self.name(path, head)
+        self.storage.delete(f"{folder}/{_metadata_name(head.number - _KEPT_METADATA)}")
+        return len(content)
+
+    def delete(self, path: str) -> None:
+        """Delete the table of `path`, if there is one."""
+        folder = _folder(path)
+        # Without it, no reader begins.
+        self.storage.delete(f"{folder}/{_HINT}")
+        for file in list(self.storage.list(folder)):
+            self.storage.delete(f"{folder}/{file.name}")
+
+    def write(self, path: str, name: str, content: bytes) -> None:
+        """Write a file of metadata that the next state names."""
+        self.storage.write(f"{_folder(path)}/{name}", content)
+
+    def read(self, path: str, name: str) -> bytes:
+        """Return a file of metadata; raises MirrorError if it is missing."""
+        content = self.storage.read(f"{_folder(path)}/{name}")
+        if content is None:
+            raise foreign(path, f"{name} is missing")
+        return content
+
+    def delete_unnamed(self, path: str, named: Collection[str], number: int) -> None:
+        """Delete old files that are not `named` in the metadata with `number`."""
+        folder, before = _folder(path), now() - _UNNAMED_MS
+        kept = {_HINT, *named, *(_metadata_name(number - n) for n in range(_KEPT_METADATA))}
+        for file in list(self.storage.list(folder)):
+            if file.name not in kept and file.modified < before:
+                self.storage.delete(f"{folder}/{file.name}")
+
+
+def foreign(path: str, why: str) -> MirrorError:
+    """Return the error of an Iceberg table that is not what this job wrote."""
+    return MirrorError(iceberg_errors.FOREIGN, path=_folder(path), why=why)
+
+
+def _folder(path: str) -> str:
+    return f"{FOLDER}/{path}/metadata"
+
+
+def _metadata_name(number: int) -> str:
+    return f"v{number}.metadata.json"

@@ -1,0 +1,436 @@
+"""Publishes the tables of a running job to Iceberg, beside its batches.
+
+    driver    after each batch: these versions are new, and here is a cut
+    thread    every few seconds: publishes the newest versions, at the newest cut if there is one
+
+*Versions.* A snapshot of a Delta table never changes, so the thread takes what the driver leaves,
+and the driver never waits. Tables without a new version cost nothing. At its start, the thread
+looks once at all tables: another process, or earlier settings, may have left one unpublished.
+
+*Cuts.* At a cut, each table is published in the version of the cut, and gets its tag. Tables that
+have not changed get it, too; if there are so many that this takes long, they do not get it at each
+cut. Only a cut whose tag all tables have can be read by its name.
+
+*Files.* Delta's upkeep deletes files for the time of the last publication, not for now. So what is
+published can be read, also if publishing fails for days.
+
+*Failures.* A table that cannot be published is tried again with the next ones, and nothing else
+waits for it. If Iceberg cannot have it, it is tried again when it has changed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from connector.foundation.errors.message import Message
+from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
+from stream_jobs.cuts.cut import Cut, CutTable
+from stream_jobs.delta.log import Log, now
+from stream_jobs.delta.snapshot import Snapshot
+from stream_jobs.delta.table import DeltaTable
+from stream_jobs.errors import MirrorError
+from stream_jobs.iceberg import iceberg_errors
+from stream_jobs.iceberg.metadata import current_id
+from stream_jobs.iceberg.publisher import Occasion, TablePublisher
+from stream_jobs.iceberg.record import PublicationRecord, TableProblem
+from stream_jobs.iceberg.table_files import TableFiles, reader_uri
+from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.maintenance import ChangedTable
+from stream_jobs.tables.mirror_context import MirrorContext
+from stream_jobs.tables.table_options import TableOptionsResolver
+from stream_jobs.tables.topic_state import path_in
+
+# Tables that have not changed get a tag in this part of the time at most.
+_TAGGING_SHARE: Final = 1 / 20
+# Trying again is of no use before the table changes.
+_REFUSED: Final = frozenset(
+    code.code for code in (iceberg_errors.UNFIT, iceberg_errors.ELEMENTS_WITHOUT_ID)
+)
+
+
+class PublicationLimits(NamedTuple):
+    """How much is kept, and done at once."""
+
+    snapshots: int  # of each table
+    cuts_ms: int  # how long a cut can be read
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableFigures:
+    """The Iceberg side of a table, for metrics."""
+
+    database: str
+    table: str
+    failures: int = 0
+    # When the first version came that is not published, in seconds since the epoch.
+    waiting_since: float | None = None
+
+
+class _Version(NamedTuple):
+    """A version that is to be published."""
+
+    schema: TableSchema
+    snapshot: Snapshot
+    # Whether no version since the last one has changed a row.
+    is_rewrite: bool
+    since: float
+
+
+class IcebergPublication:
+    """What is to be published, and what is."""
+
+    def __init__(
+        self,
+        services: MirrorContext,
+        choices: TableOptionsResolver,
+        limits: PublicationLimits,
+    ) -> None:
+        """Publish the mirrors of `services` for which `choices` want it.
+
+        Raises MirrorError if the record of an earlier run cannot be read.
+        """
+        self._services = services
+        self._choices = choices
+        self._limits = limits
+        self._files = TableFiles(services.storage, reader_uri(services.base))
+        self._record = self._written = PublicationRecord.read(services.storage, services.base)
+        self._lock = threading.Lock()
+        # By path: versions since the newest cut, and those of it that are not published.
+        self._newest: dict[str, _Version] = {}
+        self._at_cut: dict[str, _Version] = {}
+        self._cut: Cut | None = None
+        # By path: the id of the Delta table that a batch has noted last.
+        self._generations: dict[str, str] = {}
+        # For the thread alone, by path.
+        self._publishers: dict[str, TablePublisher] = {}
+        self._is_begun = False
+        self._tagged_at = 0.0
+        self._tag_seconds = 0.0
+        # When the last version was published, milliseconds since 1970.
+        self._published_ms: dict[str, int] = {}
+        # By `database.table`.
+        self._problems: dict[str, Message] = {}
+        self.figures: dict[str, TableFigures] = {}
+
+    def note(
+        self, tables: Iterable[ChangedTable], cut: Cut | None = None, *, is_rewrite: bool = False
+    ) -> None:
+        """Note that `tables` may have new versions, and that all tables have come to a cut.
+
+        If `is_rewrite`, they have the same rows as before.
+        """
+        with self._lock:
+            for table in tables:
+                schema = self._published_schema(table.topic)
+                snapshot, path = table.mirror.delta.snapshot, table.mirror.delta.path
+                before = self._newest.get(path) or self._at_cut.get(path)
+                if schema is None or (before is not None and before.snapshot is snapshot):
+                    continue
+                self._add(path, schema, snapshot, is_rewrite=is_rewrite)
+            if cut is not None:
+                for path, version in self._newest.items():
+                    self._at_cut[path] = _joined(self._at_cut.get(path), version)
+                self._newest = {}
+                self._cut = cut
+
+    def _add(self, path: str, schema: TableSchema, snapshot: Snapshot, *, is_rewrite: bool) -> None:
+        at = time.time()
+        version = _Version(schema, snapshot, is_rewrite, at)
+        self._newest[path] = _joined(self._newest.get(path), version)
+        self._generations[path] = snapshot.metadata.table_id
+        name = schema.name
+        known = self.figures.get(name) or TableFigures(schema.database, schema.table)
+        if known.waiting_since is None:
+            self.figures[name] = replace(known, waiting_since=at)
+
+    def _published_schema(self, topic: str) -> TableSchema | None:
+        """Return the newest column list of a table that is published; None if it is not."""
+        history = self._services.registry.history(topic)
+        if not history or history[-1].chosen.is_skipped:
+            return None
+        newest = history[-1]
+        return newest if self._choices.has_iceberg(newest.database, newest.table) else None
+
+    def kept_since(self, table: ChangedTable, at: int) -> int:
+        """Return the time before `at` for which Delta's files are needed, as the time of a cleanup.
+
+        Both are milliseconds since 1970. Raises MirrorError if the storage fails.
+        """
+        schema, path = self._published_schema(table.topic), table.mirror.delta.path
+        if schema is None:
+            return at
+        problem = self._problems.get(schema.name)
+        if problem is not None and _is_refused(problem):
+            return at
+        published = self._published_ms.get(path)
+        if published is None:
+            try:
+                head = self._files.load(path)
+            except MirrorError as error:
+                if error.code is iceberg_errors.FOREIGN:
+                    return at
+                raise
+            published = at if head is None else head.metadata["last-updated-ms"]
+        return min(at, published)
+
+    def publish(self) -> None:
+        """Publish what is new. Nothing is raised: what fails is a problem of its table."""
+        if not self._is_begun:
+            self._is_begun = self._publish_older()
+        with self._lock:
+            if self._cut is None:
+                versions, self._newest, cut = self._newest, {}, None
+            else:
+                versions, self._at_cut, cut = self._at_cut, {}, self._cut
+                self._cut = None
+        if not versions and cut is None:
+            return
+        facts = {} if cut is None else _facts(cut)
+        number = None if cut is None else cut.number
+        occasion = Occasion(now(), facts, number, self._kept_cuts(cut))
+        with ThreadPoolExecutor(self._limits.threads) as pool:
+            published = pool.map(
+                lambda item: self._publish(item[0], item[1], occasion, cut), versions.items()
+            )
+            is_tagged = all(list(published)) and cut is not None
+            if cut is None or not (is_tagged and self._tag_others(cut, versions, occasion, pool)):
+                # Tables may have this tag, which is not for reading, and lack one that it replaced.
+                before = self._record.cuts
+                occasion = occasion._replace(
+                    cuts={n: at for n, at in occasion.cuts.items() if n in before}
+                )
+        self._record = replace(self._record, cuts=dict(occasion.cuts))
+        self._write_record()
+
+    def _publish_older(self) -> bool:
+        """Publish what no batch of this process has changed; return whether all was looked at."""
+        services = self._services
+        try:
+            services.registry.refresh()
+            topics = services.registry.topics()
+        except MirrorError:
+            # Batches meet the same, and tell it.
+            return False
+        occasion = Occasion(now(), cuts=self._kept_cuts(None))
+        with ThreadPoolExecutor(self._limits.threads) as pool:
+            list(pool.map(lambda topic: self._publish_topic(topic, occasion), topics))
+        self._write_record()
+        return True
+
+    def _publish_topic(self, topic: str, occasion: Occasion) -> None:
+        """Publish the newest version of a table that no batch has changed."""
+        schema, storage = self._published_schema(topic), self._services.storage
+        if schema is None:
+            return
+        try:
+            path = path_in(storage, schema)
+            table = None if self._is_newest(path) else DeltaTable.open(storage, path)
+        except MirrorError as error:
+            self._fail(schema, error)
+            return
+        with self._lock:
+            is_new = path in self._newest or path in self._at_cut
+        if table is not None and not is_new:
+            version = _Version(schema, table.snapshot, is_rewrite=False, since=time.time())
+            self._publish(path, version, occasion)
+
+    def _is_newest(self, path: str) -> bool:
+        """Return whether readers of Iceberg see the newest version of a table."""
+        head = self._files.load(path)
+        return (
+            head is not None
+            and head.is_named
+            and head.metadata.get("location") == self._files.location(path)
+            and current_id(head.metadata) == Log(self._services.storage, path).newest_version()
+        )
+
+    def _publish(
+        self, path: str, version: _Version, occasion: Occasion, cut: Cut | None = None
+    ) -> bool:
+        """Publish one version; return whether it can be read at the cut, or never will."""
+        schema, snapshot = version.schema, version.snapshot
+        own = None if cut is None else cut.tables.get(schema.name)
+        number = None
+        generation = snapshot.metadata.table_id
+        if own is not None and (own.version, own.generation) == (snapshot.version, generation):
+            number = occasion.cut
+        occasion = occasion._replace(cut=number, is_rewrite=version.is_rewrite)
+        try:
+            self._publisher(path).publish(snapshot, occasion)
+        except MirrorError as error:
+            return self._fail(schema, error, path, version)
+        except DEFECT_TYPES as error:
+            return self._fail(schema, table_defect(schema.name, error), path, version)
+        self._published_ms[path] = occasion.at
+        self._problems.pop(schema.name, None)
+        self._note_waiting(path, schema)
+        return own is None or number is not None
+
+    def _note_waiting(self, path: str, schema: TableSchema) -> None:
+        with self._lock:
+            waiting = self._at_cut.get(path) or self._newest.get(path)
+            known = self.figures.get(schema.name) or TableFigures(schema.database, schema.table)
+            since = None if waiting is None else waiting.since
+            self.figures[schema.name] = replace(known, waiting_since=since)
+
+    def _fail(
+        self,
+        schema: TableSchema,
+        error: MirrorError,
+        path: str = "",
+        version: _Version | None = None,
+    ) -> bool:
+        """Note a failure, and try again if that may help; return whether it cannot."""
+        is_refused = _is_refused(error.message)
+        with self._lock:
+            self._problems[schema.name] = error.message
+            known = self.figures.get(schema.name) or TableFigures(schema.database, schema.table)
+            since = None if version is None else version.since
+            known = replace(known, failures=known.failures + 1)
+            self.figures[schema.name] = replace(known, waiting_since=known.waiting_since or since)
+            if version is not None and not is_refused:
+                own = version.snapshot.metadata.table_id
+                # Unless the mirror was made again meanwhile.
+                if self._generations.get(path, own) == own:
+                    waiting = self._at_cut if path in self._at_cut else self._newest
+                    waiting[path] = _joined(version, waiting.get(path, version))
+        return is_refused
+
+    def _publisher(self, path: str) -> TablePublisher:
+        made = self._publishers.get(path)
+        if made is None:
+            made = TablePublisher(self._files, path, self._limits.snapshots)
+            self._publishers[path] = made
+        return made
+
+    def _tag_others(
+        self,
+        cut: Cut,
+        versions: Mapping[str, _Version],
+        occasion: Occasion,
+        pool: ThreadPoolExecutor,
+    ) -> bool:
+        """Tag the tables that have not changed; return whether all have the tag of the cut."""
+        began = time.monotonic()
+        if (began - self._tagged_at) * _TAGGING_SHARE < self._tag_seconds:
+            return False
+        wanted = filter(None, map(self._published_schema, self._services.registry.topics()))
+        others = [
+            (schema, cut.tables[schema.name])
+            for schema in wanted
+            if schema.name in cut.tables and cut.tables[schema.name].path not in versions
+        ]
+        done = list(pool.map(lambda item: self._tag(item[0], item[1], occasion, cut), others))
+        self._tagged_at = time.monotonic()
+        self._tag_seconds = self._tagged_at - began
+        return all(done)
+
+    def _tag(self, schema: TableSchema, own: CutTable, occasion: Occasion, cut: Cut) -> bool:
+        """Tag a table in the version of a cut; publish it if it is not."""
+        problem = self._problems.get(schema.name)
+        if problem is not None and _is_refused(problem):
+            return True
+        try:
+            if self._publisher(own.path).tag(own.version, own.generation, occasion):
+                self._published_ms[own.path] = occasion.at
+                self._problems.pop(schema.name, None)
+                return True
+            snapshot = Log(self._services.storage, own.path).load_version(own.version)
+        except MirrorError as error:
+            return self._fail(schema, error)
+        except DEFECT_TYPES as error:
+            return self._fail(schema, table_defect(schema.name, error))
+        version = _Version(schema, snapshot, is_rewrite=False, since=time.time())
+        return self._publish(own.path, version, occasion, cut)
+
+    def _kept_cuts(self, cut: Cut | None) -> dict[int, int]:
+        """Return the cuts whose tags stay, and when each was written."""
+        since = now() - self._limits.cuts_ms * 3 // 4
+        cuts = {number: at for number, at in self._record.cuts.items() if at >= since}
+        if cut is not None:
+            cuts[cut.number] = cut.written_ms
+        return dict(sorted(cuts.items())[-self._limits.snapshots :])
+
+    @property
+    def problems(self) -> dict[str, Message]:
+        """Why tables are not published, by `database.table`."""
+        with self._lock:
+            return dict(self._problems)
+
+    def _write_record(self) -> None:
+        before, at = self._record.problems, datetime.now(UTC).isoformat(timespec="seconds")
+        problems = {}
+        for name, message in self.problems.items():
+            code, known = message.shown_code.code, before.get(name)
+            since = known.since if known is not None and known.code == code else at
+            problems[name] = TableProblem(since, code, message.text)
+        record = replace(self._record, problems=problems)
+        if record == self._written:
+            return
+        with suppress(MirrorError):
+            # It is written with the next change; batches meet the same error.
+            record.write(self._services.storage)
+            self._record = self._written = record
+
+
+def _joined(older: _Version | None, newer: _Version) -> _Version:
+    """Return what stands for both versions of a table, of which the older is not published."""
+    if older is None or older.snapshot.metadata.table_id != newer.snapshot.metadata.table_id:
+        return newer
+    return newer._replace(
+        is_rewrite=older.is_rewrite and newer.is_rewrite, since=min(older.since, newer.since)
+    )
+
+
+def _is_refused(problem: Message) -> bool:
+    return problem.code.code in _REFUSED
+
+
+def _facts(cut: Cut) -> dict[str, str]:
+    """Return what a snapshot says of its cut."""
+    facts = {
+        "cdc.cut": str(cut.number),
+        "cdc.seq": cut.seq,
+        "cdc.gtid": cut.position if cut.gtid is None else cut.gtid,
+    }
+    if cut.source_time_ms is not None:
+        facts["cdc.source-time-ms"] = str(cut.source_time_ms)
+    return facts
+
+
+@contextmanager
+def publishing(
+    publication: IcebergPublication, every_seconds: float, after: Callable[[], None]
+) -> Iterator[None]:
+    """Publish every few seconds in a thread, and once at the end, if that is no error.
+
+    `after` is called each time.
+    """
+    stop, is_well = threading.Event(), False
+
+    def run() -> None:
+        while not stop.wait(every_seconds):
+            publication.publish()
+            after()
+
+    thread = threading.Thread(target=run, name="iceberg", daemon=True)
+    thread.start()
+    try:
+        yield
+        is_well = True
+    finally:
+        stop.set()
+        thread.join()
+    if is_well:
+        # The newest cut, and then what has come after it.
+        for _ in range(2):
+            publication.publish()
+        after()

@@ -1,0 +1,65 @@
+"""Readers of Iceberg tables that did not write them, and what they share no code with: delta-rs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+from pyiceberg.table import StaticTable
+
+# Not by a plug-in that would be one package more.
+os.environ["POLARS_ICEBERG_PLANNER"] = "pyiceberg"
+
+Rows = list[tuple[Any, ...]]
+
+# In the order in which they need each other; none is fetched.
+_EXTENSIONS = ("avro", "icu", "httpfs", "iceberg")
+
+
+def opened(folder: Path) -> StaticTable:
+    return StaticTable.from_metadata(str(folder))
+
+
+def pyiceberg_rows(folder: Path, snapshot: int | None = None) -> Rows:
+    return _sorted(opened(folder).scan(snapshot_id=snapshot).to_arrow())
+
+
+def polars_rows(folder: Path) -> Rows:
+    return _sorted(pl.scan_iceberg(opened(folder), reader_override="native").collect().to_arrow())
+
+
+class DuckDB:
+    """A session of DuckDB."""
+
+    def __init__(self) -> None:
+        self._session = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+        packages = Path(duckdb.__file__).parents[1]
+        for name in _EXTENSIONS:
+            (file,) = packages.glob(f"duckdb_extension_{name}/**/*.duckdb_extension")
+            self._session.execute(f"LOAD '{file}'")
+        self._session.execute("SET TimeZone = 'UTC'")
+
+    def rows(self, folder: Path, snapshot: int | None = None) -> Rows:
+        which = "" if snapshot is None else f", snapshot_from_id => {snapshot}"
+        found = self._session.execute(f"SELECT * FROM iceberg_scan('{folder}'{which})")
+        return _sorted(found.to_arrow_table())
+
+
+def delta_rs_rows(folder: Path, version: int | None = None) -> Rows:
+    table = DeltaTable(str(folder), version=version)
+    return _sorted(pa.table(QueryBuilder().register("t", table).execute("select * from t")))
+
+
+def _sorted(table: pa.Table) -> Rows:
+    columns = [column.to_pylist() for column in table.columns]
+    rows = (tuple(map(_plain, row)) for row in zip(*columns, strict=True))
+    return sorted(rows, key=repr)
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value.values()) if isinstance(value, dict) else value
