@@ -102,6 +102,13 @@ class Cluster:
             if not topic.error_code and not topic.is_internal
         }
 
+    def described(self, topics: Collection[str]) -> list[Any]:
+        """Return error code, id and partitions of some topics; raises KafkaError or OSError.
+
+        Brokers before 2.8 know no ids.
+        """
+        return self._ask_about(topics) if topics else []
+
     def refresh(self, topics: Collection[str]) -> None:
         """Ask who leads the partitions of some topics; raises KafkaError or OSError."""
         for topic in self._ask_about(topics):
@@ -177,7 +184,7 @@ class Cluster:
             allow_auto_topic_creation=False,
             min_version=4,
             # Later versions may name topics by ids alone.
-            max_version=9,
+            max_version=11,
         )
         with self._turn:
             response = self._answer(request)

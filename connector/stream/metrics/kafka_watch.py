@@ -10,11 +10,11 @@ there are, by their ids.
 """
 
 import time
-from contextlib import ExitStack
-from typing import Any
+from contextlib import closing
 
-from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
-from kafka.errors import KafkaError, UnknownTopicOrPartitionError
+from kafka import errors
+from kafka.errors import KafkaError
+from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSpec
 
 from connector.foundation.contract import (
     FENCES_TOPIC_SUFFIX,
@@ -24,6 +24,9 @@ from connector.foundation.contract import (
 from connector.foundation.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
 from connector.foundation.operating_system import Background
 from connector.foundation.settings.sections import KafkaSettings
+from connector.kafka.broker_connection import BrokerConnection
+from connector.kafka.cluster import Cluster
+from connector.kafka.failures import Action, action_of
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.progress.progress_record import progress_topic
 from connector.stream.sink import connection, kafka_errors
@@ -31,11 +34,16 @@ from connector.stream.sink import connection, kafka_errors
 _PAUSE_SECONDS = 1.0
 # With the pause before it, a loss is known within 5 seconds.
 _ANSWER_MS = 2500
-_FETCH_WAIT_MS = 500
+# So long another leader is looked for, before the last attempt.
+_SEARCH_SECONDS = 1.0
+_SEARCH_PAUSE_SECONDS = 0.25
 # Between two looks at the topics, and more if there are many of them.
 _TOPICS_SECONDS = 2.0
 _TOPICS_PER_SECOND = 100
+# After this time, other brokers have heard of a new topic, too.
+_SECOND_LOOK_SECONDS = 0.9
 _QUARANTINE_TOPICS = (QUARANTINE_TOPIC_SUFFIX, FENCES_TOPIC_SUFFIX)
+_REPEATED = (Action.RETRY, Action.REFRESH)
 
 
 class KafkaWatch(Background):
@@ -46,7 +54,7 @@ class KafkaWatch(Background):
         super().__init__("kafka-watch")
         self._settings = settings
         self._metrics = metrics
-        self._place = TopicPartition(progress_topic(settings.topic_prefix), 0)
+        self._topic = progress_topic(settings.topic_prefix)
         # The id of each topic, and those that were missing at the last look: brokers hear of a new
         # topic one after the other.
         self._ids: dict[str, object] = {}
@@ -61,67 +69,83 @@ class KafkaWatch(Background):
     def _run(self) -> None:
         while not self._closed.is_set():
             try:
-                with ExitStack() as opened:
-                    consumer = self._open(KafkaConsumer, self._consumer_settings())
-                    opened.callback(consumer.close, timeout_ms=0)
-                    admin = self._open(KafkaAdminClient, connection.client_settings(self._settings))
-                    opened.callback(admin.close)
-                    while not self._closed.is_set():
-                        self._look_at_topics(admin)
-                        consumer.end_offsets([self._place], timeout_ms=_ANSWER_MS)
-                        self._metrics.kafka.answer()
-                        self._closed.wait(_PAUSE_SECONDS)
+                with closing(Cluster(self._client_settings())) as cluster:
+                    self._watch(cluster)
             except (KafkaError, OSError, ConfigError) as error:
                 self._take(error)
                 self._closed.wait(_PAUSE_SECONDS)
 
-    def _consumer_settings(self) -> dict[str, Any]:
-        waits_ms = min(_FETCH_WAIT_MS, self._answer_ms // 2)
-        return connection.consumer_settings(self._settings) | {
-            "fetch_max_wait_ms": waits_ms,
-            "metrics_enabled": False,
+    def _client_settings(self) -> dict[str, object]:
+        answer_ms = min(_ANSWER_MS, int(self._settings.request_timeout_seconds * 1000))
+        return connection.client_settings(self._settings) | {
+            "request_timeout_ms": answer_ms,
+            "bootstrap_timeout_ms": answer_ms,
         }
 
-    @property
-    def _answer_ms(self) -> int:
-        return min(_ANSWER_MS, int(self._settings.request_timeout_seconds * 1000))
+    def _watch(self, cluster: Cluster) -> None:
+        """Ask the leader, and another one that takes its place; raises KafkaError or OSError."""
+        answered_at = time.monotonic()
+        while not self._closed.is_set():
+            try:
+                self._look_at_topics(cluster)
+                cluster.refresh([self._topic])
+                node = cluster.leader_of((self._topic, 0))
+                with closing(cluster.connect(node)) as leader:
+                    while not self._closed.is_set():
+                        self._ask_for_end(leader)
+                        self._metrics.kafka.answer()
+                        self._look_at_topics(cluster)
+                        answered_at = time.monotonic()
+                        self._closed.wait(_PAUSE_SECONDS)
+            except TimeoutError:
+                raise
+            except (KafkaError, OSError) as error:
+                is_late = time.monotonic() - answered_at > _PAUSE_SECONDS + _SEARCH_SECONDS
+                if is_late or action_of(error) not in _REPEATED:
+                    raise
+                self._closed.wait(_SEARCH_PAUSE_SECONDS)
 
-    def _open(self, kind: Any, settings: dict[str, Any]) -> Any:
-        answer_ms = self._answer_ms
-        return kind(
-            **settings | {"request_timeout_ms": answer_ms, "bootstrap_timeout_ms": answer_ms}
+    def _ask_for_end(self, leader: BrokerConnection) -> None:
+        topic = ListOffsetsRequest.ListOffsetsTopic
+        end = topic.ListOffsetsPartition(partition_index=0, timestamp=OffsetSpec.LATEST)
+        request = ListOffsetsRequest(
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            topics=[topic(name=self._topic, partitions=[end])],
+            min_version=2,
         )
+        for answer in leader.ask(request).topics:
+            for partition in answer.partitions:
+                if partition.error_code:
+                    raise errors.for_code(partition.error_code)(self._topic)
 
-    def _look_at_topics(self, admin: Any) -> None:
+    def _look_at_topics(self, cluster: Cluster) -> None:
         """Look whether each topic in use is the one that it was."""
         if time.monotonic() < self._look_at:
             return
         names = self._metrics.control.topics()
         self._look_at = time.monotonic() + max(_TOPICS_SECONDS, len(names) / _TOPICS_PER_SECOND)
         missing = set()
-        for description in admin.describe_topics([*names]) if names else ():
-            name = description["name"]
-            if description["error_code"] == UnknownTopicOrPartitionError.errno:
-                missing.add(name)
-                is_lost = name in self._missing
-            elif description["error_code"]:
+        for topic in cluster.described(names):
+            if topic.error_code == errors.UnknownTopicOrPartitionError.errno:
+                missing.add(topic.name)
+                is_lost = topic.name in self._missing
+            elif topic.error_code:
                 continue
             else:
-                topic_id = description.get("topic_id")
-                is_lost = self._ids.setdefault(name, topic_id) != topic_id
+                is_lost = self._ids.setdefault(topic.name, topic.topic_id) != topic.topic_id
             if is_lost:
-                self._ids.pop(name, None)
-                self._metrics.control.lose_topic(name, self._lost(name))
+                self._ids.pop(topic.name, None)
+                self._metrics.control.lose_topic(topic.name, self._lost(topic.name))
         if missing - self._missing:
             # Look once more before the usual time.
-            self._look_at = 0.0
+            self._look_at = time.monotonic() + _SECOND_LOOK_SECONDS
         self._missing = missing
 
     def _lost(self, topic: str) -> ConnectorError:
         """Return what the loss of a topic means for the stream."""
         prefix, servers = self._settings.topic_prefix, connection.servers_of(self._settings)
         committed = self._metrics.position
-        if topic == self._place.topic and committed is not None:
+        if topic == self._topic and committed is not None:
             # Without it, nobody knows where the stream goes on.
             progress = committed.progress
             position = f"{progress.file}:{progress.position}"
@@ -143,7 +167,7 @@ class KafkaWatch(Background):
             lost = error
         else:
             lost = connection.connector_error(
-                self._settings, connection.reading(self._place.topic), error
+                self._settings, connection.reading(self._topic), error
             )
             if isinstance(lost, SinkUnavailable) and not lost.answered:
                 servers = connection.servers_of(self._settings)
