@@ -4,16 +4,17 @@ The words can be from our texts, or from a server's.
 """
 
 import re
+import sys
 from argparse import Namespace
 from collections import Counter
+from collections.abc import Iterable
 from difflib import get_close_matches
 from string import Formatter
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from textwrap import wrap
 
 from connector.cli import command_errors
+from connector.cli.exit_codes import say
+from connector.foundation.argument_parser import has_colours, text_width
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.catalogue import GROUPS, codes, example, reasons, retired, texts
 from connector.foundation.errors.code import End, ErrorCode, Scope
@@ -25,6 +26,9 @@ _WORD = re.compile(r"\w{3,}")
 # With fewer of the words, a text is about something else.
 _PART_MIN = 0.5
 _RESULTS_MAX = 10
+# Where the text beside a code begins.
+_COLUMN = 6
+_BOLD, _DIM, _ITALIC, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[3m", "\x1b[0m"
 
 
 def codes_with(text: str) -> list[ErrorCode]:
@@ -98,20 +102,16 @@ _SCOPES = {
 
 def run(arguments: Namespace) -> int:
     """Show a code, the codes that words are about, or all codes."""
-    console = Console(highlight=False, soft_wrap=True)
     words: list[str] = arguments.words
     if not words:
-        _show_all(console)
+        say(_all_codes())
         return 0
     given = " ".join(words)
     if (replaced := retired().get(_number(given))) is not None:
-        _show_replaced(console, _number(given), replaced)
+        say(_replaced(_number(given), replaced))
         return 0
     found = _found(given)
-    if len(found) == 1:
-        _show(console, found[0])
-    else:
-        _show_some(console, found)
+    say(_page(found[0]) if len(found) == 1 else _some_codes(found))
     return 0
 
 
@@ -133,39 +133,48 @@ def _number(given: str) -> str:
     return given.strip().strip("[]").upper()
 
 
-def _show_replaced(console: Console, number: str, code: ErrorCode) -> None:
-    """Say what a retired number meant, and what replaced it."""
+def _replaced(number: str, code: ErrorCode) -> str:
+    """Return what a retired number meant, and what replaced it."""
     if code.code:
-        console.print(f"{number} was replaced by {code}: {shown(code.what)}", "", sep="\n")
-        _show(console, codes()[code.code])
-    else:
-        console.print(
-            f"{number} was a part of the texts of other codes: {shown(code.what)}",
-            "Look at the code in brackets before the text.",
-            sep="\n",
-        )
+        return f"{number} was replaced by {code}: {shown(code.what)}\n\n{_page(codes()[code.code])}"
+    return (
+        f"{number} was a part of the texts of other codes: {shown(code.what)}\n"
+        "Look at the code in brackets before the text."
+    )
 
 
-def _show_some(console: Console, found: list[ErrorCode]) -> None:
-    table = Table(box=None, show_header=False)
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column(overflow="fold")
+def _some_codes(found: Iterable[ErrorCode]) -> str:
+    lines = []
     for code in found:
         cause = code.cause.partition(". ")[0].removesuffix(".")
-        table.add_row(code.code, Text(_summary(code)).append(f"\n{cause}.", "dim"))
-    console.print(table, "`binlog-connector explain CODE` has cause and fix", sep="\n")
+        lines += _row(code.code, _summary(code))
+        lines += [_styled(_DIM, line) for line in _row("", f"{cause}.")]
+    return "\n".join([*lines, "`binlog-connector explain CODE` has cause and fix"])
 
 
-def _show_all(console: Console) -> None:
+def _all_codes() -> str:
+    groups = []
     for letter, title in GROUPS.items():
-        table = Table(title=title, title_justify="left", box=None, show_header=False)
-        table.add_column(no_wrap=True, style="bold")
-        table.add_column(overflow="fold")
-        for number, code in codes().items():
-            if number.startswith(letter):
-                table.add_row(number, Text(_summary(code)))
-        if table.row_count:
-            console.print(table, "")
+        rows = [
+            line
+            for number, code in codes().items()
+            if number.startswith(letter)
+            for line in _row(number, _summary(code))
+        ]
+        if rows:
+            groups.append("\n".join([_styled(_ITALIC, title), *rows, ""]))
+    return "\n".join(groups).removesuffix("\n")
+
+
+def _row(number: str, text: str) -> list[str]:
+    """Return the lines of a code and what is said of it; without a code, they continue others."""
+    first, *others = wrap(text, text_width() - _COLUMN, break_on_hyphens=False)
+    head = _styled(_BOLD, number) + " " * (_COLUMN - len(number))
+    return [head + first, *(" " * _COLUMN + line for line in others)]
+
+
+def _styled(style: str, text: str) -> str:
+    return f"{style}{text}{_PLAIN}" if text and has_colours(sys.stdout) else text
 
 
 def _summary(code: ErrorCode) -> str:
@@ -174,7 +183,7 @@ def _summary(code: ErrorCode) -> str:
     return f"{shown(first)} (or one of {len(others)} other reasons)" if others else shown(first)
 
 
-def _show(console: Console, code: ErrorCode) -> None:
+def _page(code: ErrorCode) -> str:
     if reasons(code):
         text = "\n  ".join(map(shown, texts(code)))
         fix = shown(code.fix) or "What the text says; if it says nothing, nothing has to be done."
@@ -187,11 +196,11 @@ def _show(console: Console, code: ErrorCode) -> None:
             ("Then", _then(code)),
             ("Example", str(Message(code, example(code)))),
         ]
-    console.print(Text(f"{code}  {GROUPS[code.code[0]]}", style="bold"))
+    lines = [_styled(_BOLD, f"{code}  {GROUPS[code.code[0]]}")]
     for name, text in parts:
-        console.print()
-        console.print(Text(name, style="bold"))
-        console.print(Text(f"  {text[:1].upper()}{text[1:]}" if name == "Fix" else f"  {text}"))
+        shown_text = f"{text[:1].upper()}{text[1:]}" if name == "Fix" else text
+        lines += ["", _styled(_BOLD, name), f"  {shown_text}"]
+    return "\n".join(lines)
 
 
 def _then(code: ErrorCode) -> str:

@@ -110,18 +110,18 @@ class ArgumentParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print how the command is used and what is wrong, and end the process."""
         self.print_usage(sys.stderr)
-        head = f"{_RED}error:{_PLAIN}" if _has_colours(sys.stderr) else "error:"
+        head = f"{_RED}error:{_PLAIN}" if has_colours(sys.stderr) else "error:"
         self.exit(self._exit_code, f"Try '{self.prog} --help'.\n{head} {message}\n")
 
     def print_help(self, file: Any = None) -> None:
         """Print the help, by default on standard output."""
         out = sys.stdout if file is None else file
         text = self.format_help()
-        out.write(re.sub(_COLOURED, _painted, text) if _has_colours(out) else text)
+        out.write(re.sub(_COLOURED, _painted, text) if has_colours(out) else text)
 
     def format_help(self) -> str:
         """Return the help without colours."""
-        width = _width()
+        width = text_width()
         self.description = "\n\n".join(
             _filled(block, width) for block in re.split(r"\n\s*\n", self.text)
         )
@@ -145,7 +145,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Names only the words of a command in its usage, because it has many options."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=_COLUMN, width=_width())
+        super().__init__(prog, max_help_position=_COLUMN, width=text_width())
 
     def add_usage(
         self, usage: str | None, actions: Iterable[Any], groups: Any, prefix: str | None = None
@@ -216,8 +216,8 @@ def decimal_number(least: float, most: float = math.inf) -> Callable[[str], floa
     return read
 
 
-def _width() -> int:
-    """Return the width of help: of the terminal, but not of a wide one."""
+def text_width() -> int:
+    """Return the width of text that is filled: of the terminal, but not of a wide one."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return min(int(columns), _WIDTH_MAX)
@@ -236,7 +236,8 @@ def _filled(text: str, width: int, first: str = "", others: str = "") -> str:
     )  # fmt: skip
 
 
-def _has_colours(out: TextIO) -> bool:
+def has_colours(out: TextIO) -> bool:
+    """Return whether to write colours: to a terminal, unless the environment refuses them."""
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return wanted and out.isatty()
 
