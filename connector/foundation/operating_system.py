@@ -8,17 +8,22 @@ https://man7.org/linux/man-pages/man5/core.5.html
 
 import ctypes
 import resource
+import select
 import signal
+import socket
 import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import IO, Final, Self
 
-_SLICE_SECONDS = 0.1
+_MS = 1000
+# They are read at once.
+_WAKINGS_MAX = 4096
 
 
 class StoppedHard(BaseException):
@@ -29,10 +34,10 @@ class StoppedHard(BaseException):
 
 
 class StopSignals:
-    """Inside of `with`, SIGTERM and SIGINT set `requested`.
+    """Inside of `with`, SIGTERM and SIGINT set `requested`, and end every wait of the main thread.
 
     It is a plain attribute, not a `threading.Event`: if the main thread held its lock, the signal
-    handler would wait for itself.
+    handler would wait for itself. So a pair of sockets wakes the main thread.
     """
 
     def __init__(self, grace_seconds: int = 30) -> None:
@@ -42,6 +47,35 @@ class StopSignals:
         self._reported = False
         self._grace_seconds = grace_seconds
         self._previous: dict[signal.Signals, object] = {}
+        # What is sent into the second can be read from the first; none outside of `with`.
+        self._waking: tuple[socket.socket, socket.socket] | None = None
+
+    def wake(self) -> None:
+        """End a wait of the main thread, or the next one; any thread or signal handler may call."""
+        if self._waking is not None:
+            # A full buffer wakes it anyway.
+            with suppress(OSError):
+                self._waking[1].send(b"\0")
+
+    def await_data(self, descriptor: int, seconds: float) -> bool:
+        """Wait until a socket can be read, the time is over, or `wake` is called.
+
+        Returns whether the socket can be read, or has an error to tell.
+        """
+        return descriptor in self._ready(seconds, descriptor)
+
+    def _ready(self, seconds: float, *descriptors: int) -> set[int]:
+        """Wait as `await_data` does; return the descriptors that can be read."""
+        assert self._waking is not None, "nothing waits outside of `with`"
+        woken = self._waking[0]
+        poll = select.poll()
+        for descriptor in (woken.fileno(), *descriptors):
+            poll.register(descriptor, select.POLLIN)
+        ready = {descriptor for descriptor, _ in poll.poll(seconds * _MS)}
+        if woken.fileno() in ready:
+            with suppress(BlockingIOError):
+                woken.recv(_WAKINGS_MAX)
+        return ready
 
     def report(self) -> None:
         """Log the signal once after a stop was requested: a handler must not log."""
@@ -56,9 +90,12 @@ class StopSignals:
         """Sleep until the time is over or a stop is requested."""
         end = time.monotonic() + seconds
         while not self.requested and (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, _SLICE_SECONDS))
+            self._ready(left)
 
     def __enter__(self) -> Self:
+        self._waking = socket.socketpair()
+        for end in self._waking:
+            end.setblocking(False)
         for number in (signal.SIGTERM, signal.SIGINT):
             self._previous[number] = signal.signal(number, self._request)
         self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._stop_hard)
@@ -68,12 +105,17 @@ class StopSignals:
         signal.alarm(0)
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # it came from signal.signal
+        if self._waking is not None:
+            for end in self._waking:
+                end.close()
+            self._waking = None
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         if self.requested:
             self._stop_hard(number, frame)
         self.requested = True
         self._number = number
+        self.wake()
         signal.alarm(self._grace_seconds)
 
     def _stop_hard(self, number: int, frame: FrameType | None) -> None:

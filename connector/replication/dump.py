@@ -32,7 +32,7 @@ from connector.replication import dump_errors
 from connector.replication.protocol import commands
 from connector.replication.protocol.event_stream import EventStream
 from connector.replication.protocol.responses import EofPacket, ErrPacket, SemiSyncAck, split_header
-from connector.replication.server.mysql_server import MysqlServer, SharedSocket
+from connector.replication.server.mysql_server import AwaitData, MysqlServer, SharedSocket
 from connector.replication.server.server_error_numbers import server_error
 from connector.replication.start_point import ServerIdentity, StartPoint
 
@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 
 HEARTBEATS_PER_READ_TIMEOUT = 3
 
-_RECEIVE_BYTES = 1024 * 1024
+# Python allocates so much for each receive. 32 KiB come from the heap. The kernel maps and unmaps
+# 1 MiB each time, so that is only asked for while more waits than fits into 32 KiB.
+_RECEIVE_BYTES = 32 * 1024
+_RECEIVE_BYTES_MAX = 1024 * 1024
 # If data comes so long after earlier data, it counts as a heartbeat.
 _IDLE_SECONDS = 1.0
 
@@ -78,6 +81,7 @@ class ReplicationStream:
         # The received bytes, for callers that take events in another way than by `receive`.
         self.events = EventStream(server_name)
         self._ahead: bytes | None = None  # the next event, if `buffered` had to look for it
+        self._receive_bytes = _RECEIVE_BYTES
         self._last_heard = self._monotonic()
         # Whether the server was idle before. A server that searches for the position sends nothing.
         self._has_idled = False
@@ -107,14 +111,15 @@ class ReplicationStream:
             return self._without_semi_sync_header(event)
         return event
 
-    def fill(self, timeout_seconds: float) -> bool:
+    def fill(self, timeout_seconds: float, await_data: AwaitData | None = None) -> bool:
         """Receive once, into `events`; return False if nothing came in time, or if it has `ended`.
 
-        Raises as `receive` does, after the last event in `events` was taken.
+        `await_data` may end the wait before. Raises as `receive` does, after the last event in
+        `events` was taken.
         """
         end = self.events.end
         if end is None:
-            return self._receive(timeout_seconds)
+            return self._receive(timeout_seconds, await_data)
         if isinstance(end, EofPacket) and self._stop_at_end:
             self.ended = True
             return False
@@ -164,9 +169,9 @@ class ReplicationStream:
         event, self._ahead = self._ahead, None
         return self.events.next_event() if event is None else event
 
-    def _receive(self, timeout_seconds: float) -> bool:
+    def _receive(self, timeout_seconds: float, await_data: AwaitData | None = None) -> bool:
         try:
-            data = self._socket.receive(_RECEIVE_BYTES, timeout_seconds)
+            data = self._socket.receive(self._receive_bytes, timeout_seconds, await_data)
         except (TimeoutError, BlockingIOError, ssl.SSLWantReadError):
             self._check_silence()
             return False
@@ -176,6 +181,8 @@ class ReplicationStream:
             if self._socket.closed:
                 raise self._closed_here()
             raise SourceUnavailable(dump_errors.SERVER_CLOSED, server=self._server_name)
+        is_full = len(data) >= _RECEIVE_BYTES
+        self._receive_bytes = _RECEIVE_BYTES_MAX if is_full else _RECEIVE_BYTES
         self.events.feed(data)
         now = self._monotonic()
         self._has_idled = self._has_idled or now - self._last_heard >= _IDLE_SECONDS

@@ -134,7 +134,9 @@ class ScriptedSocket(socket.socket):
     def _nothing(self) -> bytes:
         """Wait for the timeout; heartbeats come meanwhile."""
         world = self._process.world
-        seconds = max(self._timeout_seconds, 0.001)
+        seconds = max(self._timeout_seconds, self._process.stop.take_patience(), 0.001)
+        # The next heartbeat ends the wait.
+        seconds = min(seconds, max(_HEARTBEAT_SECONDS - self._silent_seconds, 0.001))
         world.pass_time(seconds)
         self._silent_seconds += seconds
         if not self._waiting and world.finished():

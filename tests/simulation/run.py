@@ -38,7 +38,7 @@ from tests.simulation.story import DATABASE, TABLES
 from tests.simulation.world import Endless, Process, World
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from connector.foundation.settings.sections import KafkaSettings, SourceSettings
     from connector.stream.metrics.pipeline_metrics import PipelineMetrics
@@ -333,8 +333,10 @@ class _Simulation:
             del settings, figures
             return _NoWatch()
 
-        def listen(settings: KafkaSettings, pipeline: str, offset: int) -> _Listener:
-            del settings, pipeline
+        def listen(
+            settings: KafkaSettings, pipeline: str, offset: int, wake: Callable[[], None]
+        ) -> _Listener:
+            del settings, pipeline, wake
             return _Listener(self._beside.requests(process, offset))
 
         copying = self._beside.copying(process)

@@ -43,6 +43,18 @@ class SimulatedStop(StopSignals):
     def __init__(self, process: Process) -> None:
         super().__init__()
         self._process = process
+        self._patience_seconds = 0.0
+
+    def await_data(self, descriptor: int, seconds: float) -> bool:
+        """Let the receive that follows wait: it knows what comes, and when."""
+        del descriptor
+        self._patience_seconds = seconds
+        return True
+
+    def take_patience(self) -> float:
+        """Return how many seconds the receive may wait."""
+        seconds, self._patience_seconds = self._patience_seconds, 0.0
+        return seconds
 
     def sleep(self, seconds: float) -> None:
         """Let the world's time go by."""

@@ -15,7 +15,7 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, Protocol, Self
@@ -347,6 +347,10 @@ def _connect_error(server_name: str, error: OSError) -> SourceRefused | SourceUn
     )
 
 
+# Waits until a descriptor can be read, for so many seconds at most; returns whether it can be.
+AwaitData = Callable[[int, float], bool]
+
+
 class SharedSocket:
     """A connected socket, safe against `close` from another thread."""
 
@@ -364,17 +368,30 @@ class SharedSocket:
             self._socket.settimeout(timeout_seconds)
             self._socket.sendall(data)
 
-    def receive(self, bytes_max: int, timeout_seconds: float) -> bytes:
+    def receive(
+        self, bytes_max: int, timeout_seconds: float, await_data: AwaitData | None = None
+    ) -> bytes:
         """Return the bytes that came; b"" if the peer or `close` ended the connection.
 
-        Raises OSError. It is TimeoutError, BlockingIOError or SSLWantReadError if nothing came in
-        time.
+        `await_data` may end a wait before its time. Raises OSError. It is TimeoutError,
+        BlockingIOError or SSLWantReadError if nothing came in time.
         """
         with self._using:
             if self.closed:
                 return b""
-            self._socket.settimeout(timeout_seconds)
+            if await_data is not None and timeout_seconds > 0:
+                if not self._has_read and not await_data(self._socket.fileno(), timeout_seconds):
+                    raise TimeoutError
+                timeout_seconds = 0.0
+            # Each call of it is one of the system, too.
+            if self._socket.gettimeout() != timeout_seconds:
+                self._socket.settimeout(timeout_seconds)
             return self._socket.recv(bytes_max)
+
+    @property
+    def _has_read(self) -> bool:
+        """Whether TLS has data that were read from the socket before."""
+        return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
 
     def close(self) -> None:
         """End the connection, and wake the thread that waits for it. Idempotent."""

@@ -9,6 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from math import inf
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
@@ -22,9 +23,6 @@ from connector.stream.sink import connection
 from connector.stream.sink.connection import connector_error, consumer_settings
 
 Handler = Callable[[int, Mapping[str, Any]], None]
-
-
-_PATIENCE_SECONDS = 0.2
 
 
 class Listener(Protocol):
@@ -50,8 +48,8 @@ class RecordAttendant(ABC):
 
     @property
     def patience_seconds(self) -> float:
-        """How long the stream may wait for the source before the next look."""
-        return _PATIENCE_SECONDS
+        """A new record wakes the stream."""
+        return inf
 
     def step(self) -> None:
         """Take up the new records."""
@@ -85,8 +83,8 @@ def handle(log: Any, noun: str, handler: Callable[[], None] | RequestRefused) ->
         log.error(refused, **fields(error))  # noqa: TRY400
 
 
-_POLL_MS = 1000
 # The broker answers at once if there is a record.
+_POLL_MS = 5000
 _FETCH_WAIT_MS = 5000
 _MS = 1000
 _RETRY_SECONDS = 5.0
@@ -103,11 +101,13 @@ class RecordListener:
         offset: int | None,
         read: Callable[[bytes | None], dict[str, Any]],
         noun: str,
+        wake: Callable[[], None],
     ) -> None:
         """Listen for records with `key`, beginning at `offset`; None is the end of the topic.
 
         The end is told by an empty object with the offset before it. `read` makes an object of a
-        value, or raises RequestRefused; `noun` is what the log calls a record.
+        value, or raises RequestRefused; `noun` is what the log calls a record. `wake` is called
+        when there is a new one.
         """
         # Offset and object of each new record.
         self.requests: SimpleQueue[tuple[int, dict[str, Any]]] = SimpleQueue()
@@ -117,6 +117,7 @@ class RecordListener:
         self._topic = topic
         self._read = read
         self._noun = noun
+        self._wake = wake
         self._closing = threading.Event()
         self._log = structlog.get_logger()
         # A daemon: it may wait for the broker when the process ends.
@@ -153,7 +154,7 @@ class RecordListener:
             end: int = consumer.end_offsets([partition])[partition]
             if self._offset is None:
                 self._offset = end
-                self.requests.put((end - 1, {}))
+                self._put(end - 1, {})
             elif self._offset > end:
                 # Somebody has deleted the topic, and its offsets begin again.
                 self._log.warning("a topic was created again", topic=self._topic)
@@ -173,4 +174,8 @@ class RecordListener:
                 f"a {self._noun} is refused", topic=self._topic, offset=offset, **fields(error)
             )
             return
+        self._put(offset, request)
+
+    def _put(self, offset: int, request: dict[str, Any]) -> None:
         self.requests.put((offset, request))
+        self._wake()

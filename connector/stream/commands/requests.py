@@ -19,7 +19,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from contextvars import ContextVar
 from functools import partial
@@ -185,10 +185,12 @@ def write_command(settings: KafkaSettings, pipeline: str, command: str, **argume
 class RequestListener(RecordListener):
     """Waits for requests in a thread of its own."""
 
-    def __init__(self, settings: KafkaSettings, pipeline: str, offset: int) -> None:
-        """Listen for requests to `pipeline`, beginning at `offset`."""
+    def __init__(
+        self, settings: KafkaSettings, pipeline: str, offset: int, wake: Callable[[], None]
+    ) -> None:
+        """Listen for requests to `pipeline`, beginning at `offset`; each calls `wake`."""
         topic = commands_topic(settings.topic_prefix)
-        super().__init__(settings, topic, pipeline.encode(), offset, read_request, "request")
+        super().__init__(settings, topic, pipeline.encode(), offset, read_request, "request", wake)
 
 
 class RequestAttendant(RecordAttendant):

@@ -112,10 +112,12 @@ def read_signal(value: bytes | None) -> dict[str, Any]:
 class SignalListener(RecordListener):
     """Waits for signals in a thread of its own."""
 
-    def __init__(self, settings: KafkaSettings, topic: str, offset: int | None) -> None:
-        """Listen to `topic`, beginning at `offset`; None is its end."""
+    def __init__(
+        self, settings: KafkaSettings, topic: str, offset: int | None, wake: Callable[[], None]
+    ) -> None:
+        """Listen to `topic`, beginning at `offset`; None is its end. Each signal calls `wake`."""
         key = settings.topic_prefix.encode()
-        super().__init__(settings, topic, key, offset, read_signal, "signal")
+        super().__init__(settings, topic, key, offset, read_signal, "signal", wake)
 
 
 class TopicSignals(RecordAttendant):

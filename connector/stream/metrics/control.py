@@ -35,10 +35,19 @@ class Control:
     lost_topics: set[str] = field(default_factory=set)
     lost_topic: ConnectorError | None = None
     interrupt: Callable[[ConnectorError], None] = field(default=lambda _: None)
+    # Ends the wait of the stream for its source, so that it looks at once.
+    wake: Callable[[], None] = field(default=lambda: None)
+
+    def pause(self, *, paused: bool) -> None:
+        """Let the stream wait after its transaction, or go on."""
+        self.paused = paused
+        self.wake()
 
     def suspect(self, doubt: SourceUnavailable | None) -> None:
         """End the run with the first doubt about the source's log; None is no doubt."""
         self.doubt = self.doubt or doubt
+        if doubt is not None:
+            self.wake()
 
     def hear(self) -> None:
         """Note that the stream received something."""
@@ -72,6 +81,7 @@ class Control:
         self.lost_topics.add(topic)
         self.lost_topic = error
         self.interrupt(error)
+        self.wake()
 
     def restore_topics(self, topics: frozenset[str]) -> None:
         """Note that the run has dealt with lost topics."""

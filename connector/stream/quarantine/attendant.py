@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import structlog
@@ -31,7 +32,6 @@ from connector.stream.sink.kafka_sink import KafkaSink
 # The command in a request.
 REPLAY = "replay"
 
-_PATIENCE_SECONDS = 0.2
 # Between two turns of a replay.
 _REPLAY_PATIENCE_SECONDS = 0.01
 
@@ -71,7 +71,7 @@ class QuarantineAttendant:
 
     @property
     def patience_seconds(self) -> float:
-        return _REPLAY_PATIENCE_SECONDS if self.wants_turn else _PATIENCE_SECONDS
+        return _REPLAY_PATIENCE_SECONDS if self.wants_turn else inf
 
     def request(self, number: int, arguments: Mapping[str, Any]) -> None:
         """Replay what is kept back of a `table` of a `database`, or of one `key` of it.

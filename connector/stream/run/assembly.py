@@ -46,7 +46,7 @@ from connector.stream.quarantine.fences import Fences
 from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
 from connector.stream.run.heartbeat import Heartbeat, HeartbeatStatement
-from connector.stream.run.peers import Peers, RunContext
+from connector.stream.run.peers import RunContext
 from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.sink.recovery import RecoveredState
 from connector.stream.snapshot import copy_commands
@@ -263,7 +263,7 @@ def assemble(
         ),
     )
     attendants: list[Attendant] = [quarantine, copies, *_heartbeat(settings, source, target, clock)]
-    attendants += _listeners(settings, peers, position, tables, quarantine, copies, signals)
+    attendants += _listeners(context, position, tables, quarantine, copies, signals)
     return PipelineParts(delivery, fences, copies, encoder.tables.names, tuple(attendants))
 
 
@@ -322,8 +322,7 @@ def _heartbeat(
 
 
 def _listeners(
-    settings: Settings,
-    peers: Peers,
+    context: RunContext,
     position: StreamPosition,
     tables: TableFilter,
     quarantine: QuarantineAttendant,
@@ -331,6 +330,7 @@ def _listeners(
     signals: SignalTable | None,
 ) -> list[Attendant]:
     """Return the attendants that take requests and signals."""
+    settings, wake = context.settings, context.metrics.control.wake
     attendants: list[Attendant] = []
     handlers = copy_commands.signal_handlers(copies, tables)
     if signals is not None:
@@ -340,11 +340,11 @@ def _listeners(
         attendants.append(FileSignals(file, position, handlers))
     topic = settings.signals.kafka_topic
     if topic is not None:
-        topic_listener = SignalListener(settings.kafka, topic, position.signals_offset)
+        topic_listener = SignalListener(settings.kafka, topic, position.signals_offset, wake)
         attendants.append(TopicSignals(topic_listener, position, handlers))
     # The last: it opens a connection, and no later step can fail.
     commands = RequestAttendant(
-        peers.listen(settings.kafka, settings.name, position.commands_offset),
+        context.peers.listen(settings.kafka, settings.name, position.commands_offset, wake),
         position,
         {
             "snapshot": partial(copy_commands.request_copy, copies, tables),

@@ -46,7 +46,8 @@ class Peers:
     watch_kafka: Callable[[KafkaSettings, PipelineMetrics], Watch]
     clock: Clock = CLOCK
     copying: CopyPeers = COPY_PEERS
-    listen: Callable[[KafkaSettings, str, int], Listener] = RequestListener
+    # Beginning at an offset; the function is called at each new request.
+    listen: Callable[[KafkaSettings, str, int, Callable[[], None]], Listener] = RequestListener
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,15 @@ def _open_sink(settings: Settings, instance: Instance) -> KafkaSink:
     )
 
 
+# Between two looks at a source that is silent too long.
+_SILENCE_LOOK_SECONDS = 0.2
+
 PEERS = Peers(_open_sink, choose_source, SourceWatch, KafkaWatch)
+
+
+def seconds_to_silence(silent_seconds: float) -> float:
+    """Return how long a stream may wait before it looks whether the source is silent too long."""
+    return max(0.0, SILENT_SECONDS - silent_seconds) + _SILENCE_LOOK_SECONDS
 
 
 def check_silence(silent_seconds: float, metrics: PipelineMetrics, address: str) -> None:

@@ -11,6 +11,9 @@ have something to do wait for its end: they may read what it makes visible.
 *Attendants.* Copies of tables and requests have their turn between two source transactions; their
 records are committed like the stream's.
 
+*Waiting.* A stream that has nothing to do waits for its source, and for other threads: each request
+and each signal wakes it. So it looks at nothing in between.
+
 *Backpressure.* There is one thread. While the sink waits for Kafka, nothing reads the socket, and
 TCP makes the source wait.
 """
@@ -29,10 +32,16 @@ from connector.foundation import errors
 from connector.foundation.operating_system import StopSignals
 from connector.foundation.settings.configuration import in_lower_case
 from connector.replication import answer_errors
+from connector.replication.server.mysql_server import AwaitData
 from connector.stream.run import run_errors
 from connector.stream.run.assembly import assemble
 from connector.stream.run.commits import CommitSchedule, PendingCommit
-from connector.stream.run.peers import RunContext, check_silence, raise_if_superseded
+from connector.stream.run.peers import (
+    RunContext,
+    check_silence,
+    raise_if_superseded,
+    seconds_to_silence,
+)
 from connector.stream.status.status_collector import fenced_tables
 
 # A current source transaction may end within this time after a stop was requested.
@@ -206,23 +215,23 @@ class Pipeline:
         if not all_taken or self._seconds_until(self._schedule.deadline) <= 0:
             self._commit()
         else:
-            self._receive()
+            self._receive(stop)
 
-    def _receive(self) -> None:
+    def _receive(self, stop: StopSignals) -> None:
         """Wait for more, or for the end of a commit; commit if nothing came in time."""
         if self._committing is None:
             patience, poll = self._seconds_until(self._schedule.due_at), self._poll_seconds
-            came = self._fill(max(0.0, min(patience, poll)))
+            came = self._fill(max(0.0, min(patience, poll)), stop.await_data)
             if not came and patience <= poll:
                 self._commit()
-        elif not self._fill(0.0):
+        elif not self._fill(0.0, stop.await_data):
             # There is nothing to encode meanwhile.
             self._settle()
 
-    def _fill(self, timeout_seconds: float) -> bool:
+    def _fill(self, timeout_seconds: float, await_data: AwaitData) -> bool:
         """Receive once; return whether something came in time."""
         try:
-            came = self._stream.fill(timeout_seconds)
+            came = self._stream.fill(timeout_seconds, await_data)
         except errors.SourceRefused as error:
             self._refuse(error)
         if came:
@@ -304,8 +313,9 @@ class Pipeline:
 
     @property
     def _poll_seconds(self) -> float:
-        """How long to wait for the source before the next look at requests and attendants."""
-        return min(attendant.patience_seconds for attendant in self._attendants)
+        """How long to wait for the source before the next look at attendants and silence."""
+        patience = min(attendant.patience_seconds for attendant in self._attendants)
+        return min(patience, seconds_to_silence(self._stream.silent_seconds))
 
     def _seconds_until(self, when: Callable[..., float]) -> float:
         """Return the seconds until then; infinite if there is nothing to commit."""

@@ -85,6 +85,7 @@ def supervise(
         otlp_export(metrics, settings.metrics, instance),
         signals or StopSignals() as stop,
     ):
+        metrics.control.wake = stop.wake
         runs = _Runs(settings.retry, metrics, peers.clock)
         while not stop.requested:
             _wait_for_resume(metrics, stop)

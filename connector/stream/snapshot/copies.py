@@ -1,6 +1,7 @@
 """The copies of one pipeline: which tables to copy, and the results."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 
 import structlog
 
@@ -19,9 +20,9 @@ from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.table_copy import CopyEvent, TableCopy
 from connector.stream.snapshot.table_state import AT_START, NO_REQUEST, TableState
 
-# While rows are read, and while there is nothing to do.
+# While rows are read, and while rows that foreign keys changed wait for their copy.
 _BUSY_PATIENCE_SECONDS = 0.005
-_IDLE_PATIENCE_SECONDS = 0.2
+_WAITING_PATIENCE_SECONDS = 0.2
 _REPORT_SECONDS = 30.0
 _MS = 1000
 
@@ -69,7 +70,9 @@ class Copies:
 
     @property
     def patience_seconds(self) -> float:
-        return _BUSY_PATIENCE_SECONDS if self._copying.copies else _IDLE_PATIENCE_SECONDS
+        if self._copying.copies:
+            return _BUSY_PATIENCE_SECONDS
+        return inf if self._cascades.idle else _WAITING_PATIENCE_SECONDS
 
     def state(self, database: str, table: str) -> TableState | None:
         """Return the state of the copy of all rows of a table; None if there is none."""

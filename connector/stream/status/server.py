@@ -138,12 +138,12 @@ class Actions:
 
     def _pause(self, arguments: Mapping[str, str]) -> str:
         del arguments
-        self._control.paused = True
+        self._control.pause(paused=True)
         return "the stream will pause after the current transaction"
 
     def _resume(self, arguments: Mapping[str, str]) -> str:
         del arguments
-        self._control.paused = False
+        self._control.pause(paused=False)
         return "the stream goes on"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,11 +31,15 @@ def test_a_pipeline_hears_what_it_is_asked_and_nothing_that_others_are(
     )
     write_command(settings, "other", "snapshot", tables=["shop.a"])
     first = write_command(settings, "pipe", "snapshot", tables=["shop.b"])
-    listener = RequestListener(settings, "pipe", 0)
+    woken: SimpleQueue[None] = SimpleQueue()
+    listener = RequestListener(settings, "pipe", 0, lambda: woken.put(None))
     try:
         heard = [listener.requests.get(timeout=PATIENCE_SECONDS)]
         second = write_command(settings, "pipe", "replay", table="shop.c")
-        heard.append(listener.requests.get(timeout=PATIENCE_SECONDS))
+        # The stream, which waits for its source, is told of each.
+        for _ in range(2):
+            woken.get(timeout=PATIENCE_SECONDS)
+        heard.append(listener.requests.get_nowait())
     finally:
         listener.close()
     for _, request in heard:

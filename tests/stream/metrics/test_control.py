@@ -1,0 +1,51 @@
+"""A stream that waits for its source is woken by what other threads ask of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from connector.foundation.errors import SourceUnavailable
+from connector.stream.metrics.control import Control
+from connector.stream.run import run_errors
+
+
+@pytest.fixture
+def wakings() -> list[Control]:
+    """Return the controls that have woken their streams."""
+    return []
+
+
+@pytest.fixture
+def control(wakings: list[Control]) -> Control:
+    control = Control()
+    control.wake = lambda: wakings.append(control)
+    return control
+
+
+def doubt() -> SourceUnavailable:
+    return SourceUnavailable(run_errors.QUIET, address="db1:3306", seconds=5.0)
+
+
+def test_a_pause_and_its_end_wake_the_stream(control: Control, wakings: list[Control]) -> None:
+    control.pause(paused=True)
+    assert control.paused
+    assert len(wakings) == 1
+    control.pause(paused=False)
+    assert not control.paused
+    assert len(wakings) == 2
+
+
+def test_a_doubt_wakes_the_stream_and_none_does_not(
+    control: Control, wakings: list[Control]
+) -> None:
+    control.suspect(None)
+    assert not wakings
+    control.suspect(doubt())
+    assert control.doubt is not None
+    assert len(wakings) == 1
+
+
+def test_a_lost_topic_wakes_the_stream(control: Control, wakings: list[Control]) -> None:
+    control.lose_topic("shop.orders", doubt())
+    assert control.lost_topic is not None
+    assert len(wakings) == 1
