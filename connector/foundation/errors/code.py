@@ -31,10 +31,13 @@ part of the texts of other codes. Both are never shown alone, so they have no nu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from string import Formatter
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+_NONE: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class End(Enum):
@@ -62,8 +65,8 @@ class Scope(Enum):
     PLACE = "place"  # a table in its rows and its topic, the process elsewhere
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorCode:
+# A NamedTuple, because every command has codes: dataclasses take as long to import as all of them.
+class ErrorCode(NamedTuple):
     """One thing that can go wrong.
 
     `what` says where and what, `fix` what to do; an empty `fix` means that nothing has to be done.
@@ -79,16 +82,16 @@ class ErrorCode:
     code: str
     what: str
     fix: str = ""
-    end: End = field(kw_only=True, default=End.DEFINITE)
-    scope: Scope = field(kw_only=True, default=Scope.PROCESS)
-    cause: str = field(kw_only=True, default="")
-    example: Mapping[str, object] = field(kw_only=True, default_factory=dict)
-    url_fix: str | None = field(kw_only=True, default=None)
-    fence_fix: str | None = field(kw_only=True, default=None)
-    passable: bool = field(kw_only=True, default=False)
-    frame: bool = field(kw_only=True, default=False)
-    group: ErrorCode | None = field(kw_only=True, default=None)
-    was: str = field(kw_only=True, default="")
+    end: End = End.DEFINITE
+    scope: Scope = Scope.PROCESS
+    cause: str = ""
+    example: Mapping[str, object] = _NONE
+    url_fix: str | None = None
+    fence_fix: str | None = None
+    passable: bool = False
+    frame: bool = False
+    group: ErrorCode | None = None
+    was: str = ""
 
     def because(self, reason: str, *, was: str = "", **words: str) -> ErrorCode:
         """Return a reason of this group; `words` replace their names in the fixes."""
@@ -98,12 +101,11 @@ class ErrorCode:
                 template = template.replace(f"{{{name}}}", word)
             return template
 
-        return replace(
-            self,
+        return self._replace(
             what=self.what.replace("{reason}", reason),
             fix=filled(self.fix),
             url_fix=None if self.url_fix is None else filled(self.url_fix),
-            example={},
+            example=_NONE,
             group=self,
             was=was,
         )

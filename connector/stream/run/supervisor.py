@@ -24,7 +24,6 @@ from contextlib import closing
 from functools import partial
 
 import structlog
-import tenacity
 
 from connector.foundation import errors
 from connector.foundation.operating_system import Clock, StopSignals
@@ -306,36 +305,30 @@ class _Runs:
         self._in_vain += 1
         if self._in_vain == settings.attempts_max:
             raise error
-        doublings = min(self._in_vain - 1, _DOUBLINGS_MAX)
+        return self.pause_seconds(self._in_vain)
+
+    def pause_seconds(self, attempts: int) -> float:
+        """Return how long to wait after so many attempts in vain."""
+        settings = self.settings
+        doublings = min(attempts - 1, _DOUBLINGS_MAX)
         jitter = random.uniform(0.0, settings.initial_seconds)  # noqa: S311 - not a secret
         return min(settings.initial_seconds * 2.0**doublings + jitter, settings.max_seconds)
 
 
 def _open(open_pipeline: Callable[[], Pipeline], runs: _Runs, stop: StopSignals) -> Pipeline | None:
     """Return an open pipeline, or None if a stop was requested meanwhile."""
-    settings = runs.settings
-
-    def attempt() -> Pipeline | None:
-        return None if stop.requested else open_pipeline()
-
-    def interrupted(state: tenacity.RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome is not None else None
-        pause = state.next_action.sleep if state.next_action is not None else 0.0
-        assert isinstance(error, errors.ConnectorError)  # nothing else is tried again
-        _interrupted(runs.metrics, error, pause)
-
-    attempts_max = settings.attempts_max
-    retrying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception(runs.outlasts),
-        stop=tenacity.stop_after_attempt(attempts_max) if attempts_max else tenacity.stop_never,
-        wait=tenacity.wait_exponential_jitter(
-            multiplier=settings.initial_seconds, max=settings.max_seconds
-        ),
-        sleep=stop.sleep,
-        before_sleep=interrupted,
-        reraise=True,
-    )
-    return retrying(attempt)
+    attempts = 0
+    while not stop.requested:
+        try:
+            return open_pipeline()
+        except errors.ConnectorError as error:
+            attempts += 1
+            if not runs.outlasts(error) or attempts == runs.settings.attempts_max:
+                raise
+            pause_seconds = runs.pause_seconds(attempts)
+            _interrupted(runs.metrics, error, pause_seconds)
+            stop.sleep(pause_seconds)
+    return None
 
 
 def _prepare_next_run(

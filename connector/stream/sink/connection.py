@@ -62,7 +62,8 @@ def client_settings(settings: KafkaSettings) -> dict[str, Any]:
     for key, path in files.items():
         if path is not None:
             _require_file(key, path)
-    _require_certificates(settings)
+    if settings.ssl_ca is not None or settings.ssl_certificate is not None:
+        _require_certificates(settings)
     return arguments
 
 
@@ -75,6 +76,8 @@ def consumer_settings(settings: KafkaSettings) -> dict[str, Any]:
         "enable_auto_commit": False,
         "group_id": None,
         "isolation_level": "read_committed",
+        # Nobody reads the client's own figures.
+        "metrics_enabled": False,
     }
 
 
