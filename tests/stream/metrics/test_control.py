@@ -27,12 +27,11 @@ def doubt() -> SourceUnavailable:
 
 
 def test_a_pause_and_its_end_wake_the_stream(control: Control, wakings: list[Control]) -> None:
-    control.pause(paused=True)
-    assert control.paused
-    assert len(wakings) == 1
-    control.pause(paused=False)
-    assert not control.paused
-    assert len(wakings) == 2
+    seen = []
+    for paused in (True, False):
+        control.pause(paused=paused)
+        seen.append((control.paused, len(wakings)))
+    assert seen == [(True, 1), (False, 2)]
 
 
 def test_a_doubt_wakes_the_stream_and_none_does_not(
