@@ -380,11 +380,11 @@ def _summary(
         "total-records": sum(entry.file.rows for entry in data),
         "total-files-size": sum(entry.file.size for entry in data),
         "total-position-deletes": sum(entry.file.rows for entry in dead),
-        "total-equality-deletes": 0,
     }
     return {
         "operation": operation,
         metadata.DELTA_VERSION: str(version),
         **occasion.facts,
-        **{name: str(number) for name, number in numbers.items()},
+        # Each of the snapshots repeats it, in each new metadata.
+        **{name: str(number) for name, number in numbers.items() if number},
     }
