@@ -70,7 +70,6 @@ for message in set(_messages(ApiMessage)):
     _compile(message)
 compiled.sources = cache(compiled.sources)
 compiled.sources()
-compiled.why_interpreted = cache(compiled.why_interpreted)
-compiled.why_interpreted()
+compiled.mode()
 gc.collect()
 gc.freeze()

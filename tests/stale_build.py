@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def newer_sources() -> list[Path]:
     """Return the sources that are newer than the extension modules; none if those do not run."""
-    if compiled.mode() == "interpreted":
+    if compiled.why_interpreted():
         return []
     name = compiled.NATIVE_MODULE.rpartition(".")[2]
     built = (compiled.PACKAGE / (name + EXTENSION_SUFFIXES[0])).stat().st_mtime_ns

@@ -19,6 +19,7 @@ https://mypyc.readthedocs.io/
 import os
 import sys
 from collections.abc import Iterable
+from functools import cache
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
     SOURCE_SUFFIXES,
@@ -110,8 +111,12 @@ def apply_choice() -> None:
             del sys.path_importer_cache[path]
 
 
+@cache
 def mode() -> Literal["compiled", "interpreted"]:
-    """Return how the modules of the hot path run in this process."""
+    """Return how the modules of the hot path run in this process.
+
+    Each report of the status tells it, so the folders are listed once.
+    """
     return "interpreted" if why_interpreted() else "compiled"
 
 
