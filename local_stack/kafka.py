@@ -42,7 +42,7 @@ from local_stack.package_repositories import fetch_jars, repository
 from local_stack.process import log_tail
 from local_stack.server import HOST, Endpoint, ManagedServer, free_port
 from local_stack.stack_errors import LocalStackError
-from stream_jobs.run.class_archive import shared_classes
+from stream_jobs.run.class_archive import shared_classes, written_at_exit
 
 # One broker, so one replica of each partition; small, and fast to start and stop.
 BROKER_SETTINGS: Mapping[str, str] = {
@@ -109,6 +109,19 @@ class KafkaBroker(ManagedServer):
         self._settings = dict(settings or {})
         self._cache = cache or Cache.of_environment()
         self._jars: list[Path] = []
+        # The archive of classes that the process writes if it is stopped.
+        self._archives: list[Path] = []
+
+    def stop(self) -> None:
+        super().stop()
+        self._archives.clear()
+
+    def kill(self) -> None:
+        super().kill()
+        # Another broker may write it then.
+        for archive in self._archives:
+            archive.unlink(missing_ok=True)
+        self._archives.clear()
 
     def _prepare(self) -> None:
         if self._java is None:
@@ -121,7 +134,9 @@ class KafkaBroker(ManagedServer):
 
     def _command(self, port: int) -> list[str]:
         properties = self._write_properties(port)
-        options = (*self._memory, *JVM_OPTIONS, *self._shared_classes(writes=True))
+        classes = self._shared_classes(writes=True)
+        self._archives = written_at_exit(classes)
+        options = (*self._memory, *JVM_OPTIONS, *classes)
         return [*self._call(*options), "kafka.Kafka", str(properties)]
 
     def _reach(self, port: int) -> Endpoint | None:

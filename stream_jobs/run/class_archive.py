@@ -31,6 +31,7 @@ _WRITER_SECONDS: Final = 3600.0
 _UNUSED_SECONDS: Final = 14 * 86_400.0
 # Java would report each class that it cannot store.
 _QUIET: Final = "-Xlog:cds*=off"
+_WRITE: Final = "-XX:ArchiveClassesAtExit="
 
 
 def archive_options(
@@ -65,7 +66,12 @@ def shared_classes(
         return ()
     written = archive.with_name(f"{archive.name}.{secrets.token_hex(4)}")
     written.touch()
-    return (f"-XX:ArchiveClassesAtExit={written}", _QUIET)
+    return (f"{_WRITE}{written}", _QUIET)
+
+
+def written_at_exit(options: Iterable[str]) -> list[Path]:
+    """Return the archive that a process with these options writes when it ends by itself."""
+    return [Path(option.removeprefix(_WRITE)) for option in options if option.startswith(_WRITE)]
 
 
 def is_private(folder: Path) -> bool:

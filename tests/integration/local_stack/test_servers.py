@@ -13,6 +13,7 @@ import pytest
 from kafka.admin import KafkaAdminClient
 
 from local_stack import KafkaBroker, MariadbServer, MysqlServer, connect
+from local_stack.cache import Cache
 from tests.length import full_only
 
 if TYPE_CHECKING:
@@ -56,14 +57,27 @@ def test_a_killed_server_comes_back_with_its_rows_on_the_same_port(
 @pytest.mark.kafka
 @full_only
 def test_a_killed_broker_comes_back_with_its_topics_on_the_same_port(tmp_path: Path) -> None:
-    with KafkaBroker(tmp_path / "kafka") as broker:
+    classes = tmp_path / "own" / "classes"
+
+    class OwnClasses(Cache):
+        @property
+        def classes(self) -> Path:
+            return classes
+
+    cache = OwnClasses(Cache.of_environment().directory)
+    with KafkaBroker(tmp_path / "kafka", cache=cache) as broker:
         before = broker.endpoint
         with closing(KafkaAdminClient(bootstrap_servers=before.bootstrap)) as admin:
             admin.create_topics({"kept": {"num_partitions": 1, "replication_factor": 1}})
+        assert len(list(classes.iterdir())) == 1
         broker.kill()
+        # It has written no archive, so the next one does.
+        assert list(classes.iterdir()) == []
         assert broker.start() == before
         with closing(KafkaAdminClient(bootstrap_servers=before.bootstrap)) as admin:
             assert "kept" in admin.list_topics()
+    (written,) = classes.iterdir()
+    assert written.stat().st_size > 1 << 20
 
 
 @pytest.mark.server
