@@ -241,6 +241,8 @@ class IcebergPublication:
         if table is not None and not is_new:
             version = _Version(schema, table.snapshot, is_rewrite=False, since=time.time())
             self._publish(path, version, occasion)
+            # It may never change again, and knows all of its files.
+            self._publishers.pop(path, None)
 
     def _is_newest(self, path: str) -> bool:
         """Return whether readers of Iceberg see the newest version of a table."""
