@@ -34,10 +34,10 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import partial
 from string import Formatter
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
-_NONE: Final[Mapping[str, object]] = MappingProxyType({})
+# Nobody changes it. A proxy could not be sent to another process.
+_NONE: Final[Mapping[str, object]] = {}
 
 
 class End(Enum):
