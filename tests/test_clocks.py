@@ -97,7 +97,7 @@ REASONS: Final = {
     "stream_jobs/run/batch.py BatchApplier._apply": VERSIONS,
     "stream_jobs/tables/maintenance.py TableMaintenance.after": VERSIONS,
     "stream_jobs/iceberg/table_files.py TableFiles.delete_unnamed": "the age of files of metadata",
-    "stream_jobs/run/iceberg_publication.py IcebergPublication._add": SHOWN,
+    "stream_jobs/run/publication_queue.py PublicationQueue._add": SHOWN,
     "stream_jobs/run/iceberg_publication.py IcebergPublication._kept_cuts": "the age of cuts",
     "stream_jobs/run/iceberg_publication.py IcebergPublication._publish_older": PUBLISHED,
     "stream_jobs/run/iceberg_publication.py IcebergPublication._publish_topic": SHOWN,

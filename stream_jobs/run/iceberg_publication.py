@@ -25,15 +25,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from connector.foundation.errors.message import Message
 from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
 from stream_jobs.cuts.cut import Cut, CutTable
 from stream_jobs.delta.log import Log, now
-from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import iceberg_errors
@@ -41,6 +39,7 @@ from stream_jobs.iceberg.metadata import current_id
 from stream_jobs.iceberg.publisher import Occasion, TablePublisher
 from stream_jobs.iceberg.record import PublicationRecord, TableProblem
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
+from stream_jobs.run.publication_queue import PublicationQueue, Version
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.maintenance import ChangedTable
 from stream_jobs.tables.mirror_context import MirrorContext
@@ -49,10 +48,6 @@ from stream_jobs.tables.topic_state import path_in
 
 # Tables that have not changed get a tag in this part of the time at most.
 _TAGGING_SHARE: Final = 1 / 20
-# Trying again is of no use before the table changes.
-_REFUSED: Final = frozenset(
-    code.code for code in (iceberg_errors.UNFIT, iceberg_errors.ELEMENTS_WITHOUT_ID)
-)
 
 
 class PublicationLimits(NamedTuple):
@@ -61,27 +56,6 @@ class PublicationLimits(NamedTuple):
     snapshots: int  # of each table
     cuts_ms: int  # how long a cut can be read
     threads: int
-
-
-@dataclass(frozen=True, slots=True)
-class TableFigures:
-    """The Iceberg side of a table, for metrics."""
-
-    database: str
-    table: str
-    failures: int = 0
-    # When the first version came that is not published, in seconds since the epoch.
-    waiting_since: float | None = None
-
-
-class _Version(NamedTuple):
-    """A version that is to be published."""
-
-    schema: TableSchema
-    snapshot: Snapshot
-    # Whether no version since the last one has changed a row.
-    is_rewrite: bool
-    since: float
 
 
 class IcebergPublication:
@@ -102,13 +76,7 @@ class IcebergPublication:
         self._limits = limits
         self._files = TableFiles(services.storage, reader_uri(services.base))
         self._record = self._written = PublicationRecord.read(services.storage, services.base)
-        self._lock = threading.Lock()
-        # By path: versions since the newest cut, and those of it that are not published.
-        self._newest: dict[str, _Version] = {}
-        self._at_cut: dict[str, _Version] = {}
-        self._cut: Cut | None = None
-        # By path: the id of the Delta table that a batch has noted last.
-        self._generations: dict[str, str] = {}
+        self.queue = PublicationQueue()
         # For the thread alone, by path.
         self._publishers: dict[str, TablePublisher] = {}
         self._is_begun = False
@@ -116,9 +84,6 @@ class IcebergPublication:
         self._tag_seconds = 0.0
         # When the last version was published, milliseconds since 1970.
         self._published_ms: dict[str, int] = {}
-        # By `database.table`.
-        self._problems: dict[str, Message] = {}
-        self.figures: dict[str, TableFigures] = {}
 
     def note(
         self, tables: Iterable[ChangedTable], cut: Cut | None = None, *, is_rewrite: bool = False
@@ -127,29 +92,12 @@ class IcebergPublication:
 
         If `is_rewrite`, they have the same rows as before.
         """
-        with self._lock:
-            for table in tables:
-                schema = self._published_schema(table.topic)
-                snapshot, path = table.mirror.delta.snapshot, table.mirror.delta.path
-                before = self._newest.get(path) or self._at_cut.get(path)
-                if schema is None or (before is not None and before.snapshot is snapshot):
-                    continue
-                self._add(path, schema, snapshot, is_rewrite=is_rewrite)
-            if cut is not None:
-                for path, version in self._newest.items():
-                    self._at_cut[path] = _joined(self._at_cut.get(path), version)
-                self._newest = {}
-                self._cut = cut
-
-    def _add(self, path: str, schema: TableSchema, snapshot: Snapshot, *, is_rewrite: bool) -> None:
-        at = time.time()
-        version = _Version(schema, snapshot, is_rewrite, at)
-        self._newest[path] = _joined(self._newest.get(path), version)
-        self._generations[path] = snapshot.metadata.table_id
-        name = schema.name
-        known = self.figures.get(name) or TableFigures(schema.database, schema.table)
-        if known.waiting_since is None:
-            self.figures[name] = replace(known, waiting_since=at)
+        versions = (
+            (table.mirror.delta.path, schema, table.mirror.delta.snapshot)
+            for table in tables
+            if (schema := self._published_schema(table.topic)) is not None
+        )
+        self.queue.note(versions, cut, is_rewrite=is_rewrite)
 
     def _published_schema(self, topic: str) -> TableSchema | None:
         """Return the newest column list of a table that is published; None if it is not."""
@@ -167,8 +115,7 @@ class IcebergPublication:
         schema, path = self._published_schema(table.topic), table.mirror.delta.path
         if schema is None:
             return at
-        problem = self._problems.get(schema.name)
-        if problem is not None and _is_refused(problem):
+        if self.queue.is_refused(schema):
             return at
         published = self._published_ms.get(path)
         if published is None:
@@ -185,12 +132,7 @@ class IcebergPublication:
         """Publish what is new. Nothing is raised: what fails is a problem of its table."""
         if not self._is_begun:
             self._is_begun = self._publish_older()
-        with self._lock:
-            if self._cut is None:
-                versions, self._newest, cut = self._newest, {}, None
-            else:
-                versions, self._at_cut, cut = self._at_cut, {}, self._cut
-                self._cut = None
+        versions, cut = self.queue.take()
         if not versions and cut is None:
             return
         facts = {} if cut is None else _facts(cut)
@@ -234,12 +176,10 @@ class IcebergPublication:
             path = path_in(storage, schema)
             table = None if self._is_newest(path) else DeltaTable.open(storage, path)
         except MirrorError as error:
-            self._fail(schema, error)
+            self.queue.failed(schema, error)
             return
-        with self._lock:
-            is_new = path in self._newest or path in self._at_cut
-        if table is not None and not is_new:
-            version = _Version(schema, table.snapshot, is_rewrite=False, since=time.time())
+        if table is not None and not self.queue.has(path):
+            version = Version(schema, table.snapshot, is_rewrite=False, since=time.time())
             self._publish(path, version, occasion)
             # It may never change again, and knows all of its files.
             self._publishers.pop(path, None)
@@ -255,7 +195,7 @@ class IcebergPublication:
         )
 
     def _publish(
-        self, path: str, version: _Version, occasion: Occasion, cut: Cut | None = None
+        self, path: str, version: Version, occasion: Occasion, cut: Cut | None = None
     ) -> bool:
         """Publish one version; return whether it can be read at the cut, or never will."""
         schema, snapshot = version.schema, version.snapshot
@@ -268,43 +208,12 @@ class IcebergPublication:
         try:
             self._publisher(path).publish(snapshot, occasion)
         except MirrorError as error:
-            return self._fail(schema, error, path, version)
+            return self.queue.failed(schema, error, path, version)
         except DEFECT_TYPES as error:
-            return self._fail(schema, table_defect(schema.name, error), path, version)
+            return self.queue.failed(schema, table_defect(schema.name, error), path, version)
         self._published_ms[path] = occasion.at
-        self._problems.pop(schema.name, None)
-        self._note_waiting(path, schema)
+        self.queue.published(path, schema)
         return own is None or number is not None
-
-    def _note_waiting(self, path: str, schema: TableSchema) -> None:
-        with self._lock:
-            waiting = self._at_cut.get(path) or self._newest.get(path)
-            known = self.figures.get(schema.name) or TableFigures(schema.database, schema.table)
-            since = None if waiting is None else waiting.since
-            self.figures[schema.name] = replace(known, waiting_since=since)
-
-    def _fail(
-        self,
-        schema: TableSchema,
-        error: MirrorError,
-        path: str = "",
-        version: _Version | None = None,
-    ) -> bool:
-        """Note a failure, and try again if that may help; return whether it cannot."""
-        is_refused = _is_refused(error.message)
-        with self._lock:
-            self._problems[schema.name] = error.message
-            known = self.figures.get(schema.name) or TableFigures(schema.database, schema.table)
-            since = None if version is None else version.since
-            known = replace(known, failures=known.failures + 1)
-            self.figures[schema.name] = replace(known, waiting_since=known.waiting_since or since)
-            if version is not None and not is_refused:
-                own = version.snapshot.metadata.table_id
-                # Unless the mirror was made again meanwhile.
-                if self._generations.get(path, own) == own:
-                    waiting = self._at_cut if path in self._at_cut else self._newest
-                    waiting[path] = _joined(version, waiting.get(path, version))
-        return is_refused
 
     def _publisher(self, path: str) -> TablePublisher:
         made = self._publishers.get(path)
@@ -316,7 +225,7 @@ class IcebergPublication:
     def _tag_others(
         self,
         cut: Cut,
-        versions: Mapping[str, _Version],
+        versions: Mapping[str, Version],
         occasion: Occasion,
         pool: ThreadPoolExecutor,
     ) -> bool:
@@ -337,20 +246,19 @@ class IcebergPublication:
 
     def _tag(self, schema: TableSchema, own: CutTable, occasion: Occasion, cut: Cut) -> bool:
         """Tag a table in the version of a cut; publish it if it is not."""
-        problem = self._problems.get(schema.name)
-        if problem is not None and _is_refused(problem):
+        if self.queue.is_refused(schema):
             return True
         try:
             if self._publisher(own.path).tag(own.version, own.generation, occasion):
                 self._published_ms[own.path] = occasion.at
-                self._problems.pop(schema.name, None)
+                self.queue.published(own.path, schema)
                 return True
             snapshot = Log(self._services.storage, own.path).load_version(own.version)
         except MirrorError as error:
-            return self._fail(schema, error)
+            return self.queue.failed(schema, error)
         except DEFECT_TYPES as error:
-            return self._fail(schema, table_defect(schema.name, error))
-        version = _Version(schema, snapshot, is_rewrite=False, since=time.time())
+            return self.queue.failed(schema, table_defect(schema.name, error))
+        version = Version(schema, snapshot, is_rewrite=False, since=time.time())
         return self._publish(own.path, version, occasion, cut)
 
     def _kept_cuts(self, cut: Cut | None) -> dict[int, int]:
@@ -361,16 +269,10 @@ class IcebergPublication:
             cuts[cut.number] = cut.written_ms
         return dict(sorted(cuts.items())[-self._limits.snapshots :])
 
-    @property
-    def problems(self) -> dict[str, Message]:
-        """Why tables are not published, by `database.table`."""
-        with self._lock:
-            return dict(self._problems)
-
     def _write_record(self) -> None:
         before, at = self._record.problems, datetime.now(UTC).isoformat(timespec="seconds")
         problems = {}
-        for name, message in self.problems.items():
+        for name, message in self.queue.problems.items():
             code, known = message.shown_code.code, before.get(name)
             since = known.since if known is not None and known.code == code else at
             problems[name] = TableProblem(since, code, message.text)
@@ -381,19 +283,6 @@ class IcebergPublication:
             # It is written with the next change; batches meet the same error.
             record.write(self._services.storage)
             self._record = self._written = record
-
-
-def _joined(older: _Version | None, newer: _Version) -> _Version:
-    """Return what stands for both versions of a table, of which the older is not published."""
-    if older is None or older.snapshot.metadata.table_id != newer.snapshot.metadata.table_id:
-        return newer
-    return newer._replace(
-        is_rewrite=older.is_rewrite and newer.is_rewrite, since=min(older.since, newer.since)
-    )
-
-
-def _is_refused(problem: Message) -> bool:
-    return problem.code.code in _REFUSED
 
 
 def _facts(cut: Cut) -> dict[str, str]:

@@ -306,9 +306,11 @@ class StreamJob:
         iceberg = self._applier.iceberg
         if iceberg is None:
             return nullcontext()
-        self._metrics.iceberg = lambda: iceberg.figures
+        self._metrics.iceberg = lambda: iceberg.queue.figures
         every = self._settings.iceberg.every_seconds
-        return publishing(iceberg, every, lambda: self._notices.note_unpublished(iceberg.problems))
+        return publishing(
+            iceberg, every, lambda: self._notices.note_unpublished(iceberg.queue.problems)
+        )
 
     @contextmanager
     def _batch(self) -> Iterator[None]:

@@ -28,8 +28,8 @@ from connector.foundation.errors import ConnectorError
 from connector.foundation.errors.message import Message
 from connector.foundation.metrics import CatchUpEstimate, Histogram
 from stream_jobs.errors import MirrorError
-from stream_jobs.run.iceberg_publication import TableFigures
 from stream_jobs.run.job_state import RunFailure
+from stream_jobs.run.publication_queue import TableFigures
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topic_filter import SkippedTables, TopicFilter
 from stream_jobs.source.topics import Offsets, nest_offsets, row_topics

@@ -181,7 +181,7 @@ class Job:
             )
             self._batch_id += 1
         if (iceberg := applier.iceberg) is not None:
-            self.figures.iceberg = lambda: iceberg.figures
+            self.figures.iceberg = lambda: iceberg.queue.figures
             with publishing(iceberg, 60, lambda: None):
                 pass
 

@@ -12,10 +12,10 @@ import pytest
 
 from connector.foundation.errors.message import Message
 from stream_jobs.errors import job_errors
-from stream_jobs.run.iceberg_publication import TableFigures
 from stream_jobs.run.job_state import RunFailure
 from stream_jobs.run.metrics import JobMetrics
 from stream_jobs.run.metrics_server import PREFIX, MetricsCollector, healthz, readyz, status_page
+from stream_jobs.run.publication_queue import TableFigures
 from stream_jobs.tables.batch_report import BatchReport, TableReport, TableSource
 from stream_jobs.tables.quarantine_files import QuarantinedTable
 from tests.stream.metrics.served import served_figures
