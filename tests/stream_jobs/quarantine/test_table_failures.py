@@ -6,6 +6,7 @@ from connector.foundation.errors.catalogue import codes
 from connector.foundation.errors.code import Scope
 from stream_jobs.cuts import cut_errors
 from stream_jobs.errors import delta_errors, job_errors
+from stream_jobs.iceberg import iceberg_errors
 
 ENDS_THE_JOB = (
     job_errors.SPARK_FAILED,
@@ -30,6 +31,7 @@ ENDS_THE_JOB = (
     job_errors.TAKEN_OVER,
     job_errors.NOT_SET_ASIDE,
     job_errors.CUTS_TOO_LONG,
+    job_errors.NO_DELTA,
 )
 # They are no errors.
 NEITHER = (
@@ -46,6 +48,11 @@ NEITHER = (
     cut_errors.NO_CUT,
     cut_errors.TABLE_GONE,
     job_errors.END_NOT_KEPT,
+    # The Delta table goes on, and so does the job.
+    iceberg_errors.UNFIT,
+    iceberg_errors.ELEMENTS_WITHOUT_ID,
+    iceberg_errors.FOREIGN,
+    iceberg_errors.CONFLICT,
 )
 
 
