@@ -104,6 +104,7 @@ tables = ["{tables}"]
 start = "{begin}"
 [source.tls]
 mode = "disabled"
+get_server_public_key = true
 [kafka]
 bootstrap_servers = {json.dumps([self.stack.bootstrap])}
 topic_prefix = "{self.prefix}"
