@@ -36,6 +36,12 @@ class LogListing:
         """The newest complete checkpoint."""
         return self.checkpoint_until(max(self.checkpoints, default=-1))
 
+    @property
+    def newest_version(self) -> int | None:
+        """The newest version of the table; None without files."""
+        parts = self.last_checkpoint
+        return max([*self.commits, *([parts.version] if parts else [])], default=None)
+
     def checkpoint_until(self, version: int) -> checkpoint.CheckpointParts | None:
         """Return the newest complete checkpoint that is not newer than `version`."""
         complete = [p for p in self.checkpoints.values() if p.complete and p.version <= version]
@@ -56,15 +62,8 @@ class Log:
         features that this program does not know.
         """
         listing = self.list_newest()
-        parts = listing.last_checkpoint
-        versions = [*listing.commits, *([parts.version] if parts else [])]
-        return self._replayed(parts, max(versions)) if versions else None
-
-    def newest_version(self) -> int | None:
-        """Return the newest version; None if there is no table."""
-        listing = self.list_newest()
-        parts = listing.last_checkpoint
-        return max([*listing.commits, *([parts.version] if parts else [])], default=None)
+        newest = listing.newest_version
+        return None if newest is None else self._replayed(listing.last_checkpoint, newest)
 
     def load_version(self, version: int, listing: LogListing | None = None) -> Snapshot:
         """Return one version; `listing` is what `list` has returned, if it was called.

@@ -29,9 +29,14 @@ _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
 # Of each byte of a number; the highest bit says that another byte follows.
 _LOW_BITS: Final = 0x7F
-_DAY_0: Final = dt.date(1970, 1, 1)
+DAY_0: Final = dt.date(1970, 1, 1)
 # Any value of 38 digits is exact.
 _EXACT: Final = Context(prec=80)
+
+
+def unscaled(value: Decimal, scale: int) -> int:
+    """Return the integer that stands for a DECIMAL with `scale` digits after its point."""
+    return int(value.scaleb(scale, _EXACT))
 
 
 def _write_long(value: int, out: bytearray) -> None:
@@ -71,11 +76,11 @@ def _writer(kind: AvroType) -> _Writer:
     if kind["type"] == "array":
         return _array_writer(_writer(kind["items"]))
     if kind["logicalType"] == "date":
-        return lambda value, out: _write_long((value - _DAY_0).days, out)
+        return lambda value, out: _write_long((value - DAY_0).days, out)
     scale, size = kind["scale"], kind["size"]
 
     def write_decimal(value: Decimal, out: bytearray) -> None:
-        number = int(Decimal(value).scaleb(scale, _EXACT))
+        number = unscaled(Decimal(value), scale)
         out += number.to_bytes(size, "big", signed=True)
 
     return write_decimal
@@ -197,7 +202,7 @@ def _reader(kind: AvroType) -> _Reader:
     if kind["type"] == "array":
         return _array_reader(_reader(kind["items"]))
     if kind["logicalType"] == "date":
-        return lambda source: _DAY_0 + dt.timedelta(days=source.long())
+        return lambda source: DAY_0 + dt.timedelta(days=source.long())
     scale, size = kind["scale"], kind["size"]
 
     def read_decimal(source: _Input) -> Decimal:

@@ -14,20 +14,18 @@ import json
 import math
 import struct
 from collections.abc import Callable, Iterable
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from stream_jobs.delta.columns import Column
+from stream_jobs.iceberg.avro import DAY_0, unscaled
 
 _types: Final = pa.types
-_DAY_0: Final = dt.date(1970, 1, 1)
 _TIME_0: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - both times are without a zone here
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 _MILLISECOND_US: Final = 1000
-# Any value of 38 digits is exact.
-_EXACT: Final = Context(prec=80)
 
 Pairs = list[tuple[int, Any]] | None
 
@@ -118,7 +116,7 @@ def _writer(kind: pa.DataType) -> Callable[[Any], bytes]:
     if _types.is_decimal(kind):
         return lambda value: _decimal(Decimal(value), kind.scale)
     if _types.is_date(kind):
-        return lambda value: struct.pack("<i", (value - _DAY_0).days)
+        return lambda value: struct.pack("<i", (value - DAY_0).days)
     if _types.is_boolean(kind):
         return lambda value: bytes([value])
     if _types.is_string(kind):
@@ -131,6 +129,6 @@ def _writer(kind: pa.DataType) -> Callable[[Any], bytes]:
 
 
 def _decimal(value: Decimal, scale: int) -> bytes:
-    number = int(value.scaleb(scale, _EXACT))
+    number = unscaled(value, scale)
     size = (number + (number < 0)).bit_length() // 8 + 1
     return number.to_bytes(size, "big", signed=True)

@@ -102,8 +102,8 @@ class TableFiles:
             raise foreign(path, f"{name}: {error}") from error
         return TableHead(number, metadata)
 
-    def commit(self, path: str, head: TableHead) -> int:
-        """Write a new state, and return its size in bytes.
+    def commit(self, path: str, head: TableHead) -> None:
+        """Write a new state, and let readers see it.
 
         Raises MirrorError if there is one of its number, or if the storage fails.
         """
@@ -116,7 +116,6 @@ class TableFiles:
             raise MirrorError(iceberg_errors.CONFLICT, path=folder, number=head.number)
         self.name(path, head)
         self.storage.delete(f"{folder}/{_metadata_name(head.number - _KEPT_METADATA)}")
-        return len(content)
 
     def delete(self, path: str) -> None:
         """Delete the table of `path`, if there is one."""

@@ -186,12 +186,12 @@ class IcebergPublication:
 
     def _is_newest(self, path: str) -> bool:
         """Return whether readers of Iceberg see the newest version of a table."""
-        head = self._files.load(path)
+        head, log = self._files.load(path), Log(self._services.storage, path)
         return (
             head is not None
             and head.is_named
             and head.metadata.get("location") == self._files.location(path)
-            and current_id(head.metadata) == Log(self._services.storage, path).newest_version()
+            and current_id(head.metadata) == log.list_newest().newest_version
         )
 
     def _publish(
