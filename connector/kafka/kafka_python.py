@@ -14,6 +14,7 @@ Callers retry what may pass. The original also connects twice to a broker whose 
 
 import selectors
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -26,6 +27,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaSSLTransport
+from kafka.protocol.api_message import VersionSubscriptable
 
 from connector.foundation.errors.code import End
 from connector.foundation.errors.message import Message
@@ -46,9 +48,23 @@ _MS = 1000
 # A refused login, before any request.
 _LOGIN_REFUSALS = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
 
-
 # Stands for a connection that the original is about to close.
 _KEPT = SimpleNamespace(close=lambda: None)
+
+
+_VERSIONS_LOCK = threading.RLock()
+_version_of = VersionSubscriptable.__getitem__
+
+
+def _version_in_turn(message: Any, version: int | None) -> Any:
+    with _VERSIONS_LOCK:
+        return _version_of(message, version)
+
+
+# The original makes the class of a response's version when one first arrives, and knows the newest
+# class by a weak reference. If two threads make it at the same time, it may know the one that is
+# thrown away; from then on no such response can be read until the process ends.
+VersionSubscriptable.__getitem__ = _version_in_turn
 
 
 class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the library has no types

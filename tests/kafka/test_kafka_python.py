@@ -6,6 +6,8 @@ import inspect
 import re
 import socket
 import ssl
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -68,3 +70,42 @@ def test_certificates_are_verified_as_the_client_does() -> None:
     others = {"ssl_crlfile": None, "ssl_password": None, "ssl_check_hostname": True}
     context = KafkaSSLTransport._build_ssl_context(files | others)
     assert context.verify_mode is ssl.CERT_REQUIRED
+
+
+def test_threads_that_read_a_first_response_at_once_leave_it_readable() -> None:
+    program = """
+import gc, threading, time
+from kafka.protocol.api_header import ResponseClassRegistry
+from kafka.protocol.api_message import VersionSubscriptable
+from kafka.protocol.consumer import ListOffsetsResponse
+from connector.kafka import kafka_python
+
+make = VersionSubscriptable.__init__
+pauses = iter([0.3, 0.0])
+
+def make_slowly(*args, **kw):
+    # The second thread would be ready first, and the first throw its class away.
+    time.sleep(next(pauses))
+    make(*args, **kw)
+
+class Header:
+    request_api_key = ListOffsetsResponse.API_KEY
+    request_api_version = 7
+
+def read():
+    return ResponseClassRegistry.get_response_class(Header)
+
+VersionSubscriptable.__init__ = make_slowly
+threads = [threading.Thread(target=read) for _ in range(2)]
+for thread in threads:
+    thread.start()
+    time.sleep(0.1)
+for thread in threads:
+    thread.join()
+gc.collect()
+print(read().__name__)
+"""
+    # In a process of its own, because the class of a version is made once.
+    command = sys.executable, "-c", program
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("ListOffsetsResponse_v7\n", "")
