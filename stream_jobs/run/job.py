@@ -1,7 +1,8 @@
 """The life of the job: start the stream, wait, and stop it between two batches.
 
 *Stopping.* Spark's own `stop` interrupts the running batch. Here, the running batch ends first, and
-Spark commits it. A later batch is refused, and runs after the next start.
+Spark commits it. A later batch is refused, and runs after the next start. While Spark starts, which
+may take a minute on a busy machine, nothing has begun, and the job ends at once.
 
 *Failing.* An error of one table sets the table aside, and the stream goes on. Any other error in a
 batch ends the stream; its text goes to the `failed` line and into the mirror, and the exit code is
@@ -20,7 +21,7 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,7 @@ _OWNED = (job_errors.TAKEN_OVER, job_errors.OTHER_OWNER)
 
 
 class StopRequested(Exception):
-    """A batch was to begin after a stop was requested; it runs after the next start."""
+    """Spark was to start, or a batch to begin, after a stop was requested."""
 
 
 class StreamJob:
@@ -119,6 +120,16 @@ class StreamJob:
         self._stop.set()
         self._wake.put(None)
 
+    def stop_start(self) -> None:
+        """Request a stop while Spark starts, which does not look. Raises StopRequested."""
+        self.stop()
+        raise StopRequested
+
+    @property
+    def is_to_stop(self) -> bool:
+        """Whether a stop was requested."""
+        return self._stop.is_set()
+
     def fail(self, message: Message) -> int:
         """Tell why the job ends; return the exit code."""
         self._lines.fail(message)
@@ -148,7 +159,7 @@ class StreamJob:
             return self._run(session)
 
     def _run(self, session: SparkSession) -> int:
-        while (problem := self._run_query(session)) is not None:
+        while not self.is_to_stop and (problem := self._run_query(session)) is not None:
             if not self._outlasts(problem):
                 return self.fail(problem)
             pause = _KAFKA_SECONDS
@@ -159,6 +170,9 @@ class StreamJob:
             self._failure, self._last_batch_id = None, -1
             self._listener.restart()
         self._lines.write("stopped", end_offsets=self._listener.end_offsets)
+        if self._applier is None:
+            # Nothing has begun, so there is no run to record.
+            return EXIT_OK
         try:
             self._record.stopped()
         except MirrorError as error:
@@ -338,15 +352,19 @@ def run(settings: Settings, lines: StatusLines, metrics: JobMetrics) -> int:
     job = StreamJob(settings, lines, metrics)
     lines.write("starting", name=settings.name, mirror=settings.mirror.path)
     lines.doing("starting Spark")
-    _stop_on_signals(job)
     try:
+        _on_signals(job.stop_start)
         session = start_session(settings)
-    except (PySparkException, Py4JError) as error:
+        # Spark has installed its own handler for SIGINT.
+        _on_signals(job.stop)
+    except (StopRequested, PySparkException, Py4JError) as error:
+        # py4j makes an error of its own of whatever is raised while it waits.
+        if job.is_to_stop:
+            lines.write("stopped", end_offsets={})
+            return EXIT_OK
         code = job.fail(Message(job_errors.SPARK_NOT_STARTED, {"why": error_message(error)}))
         job.wait_for_scrapes()
         return code
-    # Once more: Spark installs its own handler for SIGINT.
-    _stop_on_signals(job)
     starting = start_workers(session)
     collect_garbage_rarely()
     try:
@@ -359,6 +377,6 @@ def run(settings: Settings, lines: StatusLines, metrics: JobMetrics) -> int:
         session.stop()
 
 
-def _stop_on_signals(job: StreamJob) -> None:
+def _on_signals(act: Callable[[], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: job.stop())
+        signal.signal(number, lambda *_: act())

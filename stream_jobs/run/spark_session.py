@@ -17,7 +17,8 @@ started gets it later, unless it was given a configuration.
 *Signals.* A supervisor or `timeout` sends SIGTERM to all processes of the job. The JVM would end
 at once, in the middle of a batch, and the job could not stop cleanly. PySpark protects the JVM
 from SIGINT alone. Signals that are ignored when a program starts stay ignored, also in a JVM. The
-JVM ends with the job in any case: it reads the end of its standard input.
+JVM ends with the job: it reads the end of its standard input. Before PySpark has reached it, it is
+killed.
 
 *Catalog.* A mirror is registered as a table: `SELECT … FROM shop.orders`. A table of the catalog is
 a name and the place of the mirror. All else is in the mirror's own log, so nothing has to be told
@@ -34,17 +35,21 @@ import hashlib
 import json
 import os
 import secrets
+import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from shlex import quote
 from tempfile import NamedTemporaryFile
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pyspark
 from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -160,20 +165,52 @@ def spark_home(folder: Path) -> Iterator[None]:
 _BASH_ENV: Final = "BASH_ENV"
 
 
+# How long a process that was just started may take until bash has told its number.
+_BASH_SECONDS = 2.0
+
+
 @contextmanager
-def ignoring_sigterm() -> Iterator[None]:
-    """Let the JVM that Spark starts meanwhile ignore SIGTERM, unless bash has a file already."""
-    if _BASH_ENV in os.environ:
-        yield
-        return
-    with tempfile.NamedTemporaryFile("w", prefix="ignore-sigterm-", suffix=".sh") as script:
-        script.write("trap '' TERM\n")
-        script.flush()
-        os.environ[_BASH_ENV] = script.name
+def java_start() -> Iterator[None]:
+    """Let the JVM that Spark starts meanwhile ignore SIGTERM; kill it if the start is interrupted.
+
+    What bash would execute first without us, it still does.
+    """
+    users = os.environ.get(_BASH_ENV)
+    with tempfile.TemporaryDirectory(prefix="java-start-") as folder:
+        script, number = Path(folder, "first.sh"), Path(folder, "pid")
+        # Each script replaces itself by the next program, and the last one by Java. Later, Hadoop
+        # starts a bash of its own.
+        path = quote(str(number))
+        lines = ["trap '' TERM", f"[ -e {path} ] || echo $$ > {path}"]
+        if users:
+            file = quote(os.path.expandvars(users))
+            lines.append(f"[ ! -r {file} ] || . {file}")
+        script.write_text("\n".join([*lines, ""]), "utf-8")
+        os.environ[_BASH_ENV] = str(script)
         try:
             yield
+        except BaseException:
+            # A JVM that PySpark has reached ends with the job.
+            if SparkContext._gateway is None:  # noqa: SLF001 - nothing else says so
+                _kill_java(number)
+            raise
         finally:
-            del os.environ[_BASH_ENV]
+            if users is None:
+                del os.environ[_BASH_ENV]
+            else:
+                os.environ[_BASH_ENV] = users
+
+
+def _kill_java(number: Path) -> None:
+    """End the JVM: it would wait forever, because PySpark deletes the folder that it answers to."""
+    give_up_at = time.monotonic() + _BASH_SECONDS
+    while not (number.exists() and (text := number.read_text()).endswith("\n")):
+        if time.monotonic() > give_up_at:
+            # PySpark has started nothing.
+            return
+        time.sleep(0.01)
+    with suppress(ProcessLookupError):
+        os.kill(int(text), signal.SIGKILL)
 
 
 # The JVMs of driver and executors start fast, and compute little: rows never pass them.
@@ -249,7 +286,7 @@ def start_session(settings: Settings) -> SparkSession:
     with (
         spark_home(folder) if is_local else nullcontext(),
         json_log_at_start(settings) as configuration,
-        ignoring_sigterm(),
+        java_start(),
     ):
         session = builder.getOrCreate()
         if configuration is not None and _SUBMITTED in os.environ:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
-from typing import TYPE_CHECKING
+import signal
+import time
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 
 from connector.foundation.ecs import facts_of
 from local_stack import KafkaBroker
 from stream_jobs.errors import job_errors
+from tests.integration.harness import wait_until
 from tests.integration.mirror.test_figures import figures_of, scraped
 from tests.integration.operation.test_metrics import free_port
 from tests.length import full_only
 from tests.stream_jobs.command import Command, write_config
 from tests.stream_jobs.topics import Kafka, SourceTable, column
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
 
@@ -129,3 +128,32 @@ def test_it_waits_for_a_broker_that_is_started_again(tmp_path: Path) -> None:
             assert command.applied("shop.more")["upserts"] == 1
             command.stop()
             assert command.end() == 0
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seconds", [0.2, 1.5])
+def test_it_stops_at_once_while_spark_starts_and_leaves_no_process(
+    seconds: float, tmp_path: Path
+) -> None:
+    config = write_config(tmp_path, "127.0.0.1:1", "shop", "interval_seconds = 0.5")
+    with Command(config) as command:
+        command.line("starting")
+        time.sleep(seconds)
+        command.process.send_signal(signal.SIGTERM)
+        # It would have said `failed` next, because there is no broker.
+        assert command.line("stopped")["end_offsets"] == {}
+        assert command.end() == 0
+        group = str(command.process.pid)
+        wait_until(lambda: not _processes_of(group), lambda: f"left: {_processes_of(group)}")
+    assert not (tmp_path / "mirror").exists()
+
+
+def _processes_of(group: str) -> list[str]:
+    """The command lines of the processes in a group; a zombie has none."""
+    lines = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            # After the name, which may hold anything: state, parent, group.
+            if (folder / "stat").read_text().rpartition(")")[2].split()[2] == group:
+                lines.append((folder / "cmdline").read_text())
+    return [line for line in lines if line]
