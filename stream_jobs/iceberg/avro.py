@@ -5,7 +5,8 @@ file    "Obj" 1, map of metadata, sync (16 bytes), then for each block:
         number of rows, size, rows (compressed with deflate), sync
 ```
 
-Records are tuples, and so are the pairs of a map. A union is always of null and one type.
+Records are tuples, and so are the pairs of a map. A union is always of null and one type. Rows, and
+parts of rows, are encoded once, and can be written to many files.
 
 https://avro.apache.org/docs/1.12.0/specification/
 """
@@ -56,7 +57,14 @@ def _write_text(value: str, out: bytearray) -> None:
     _write_bytes(value.encode(), out)
 
 
+def _write_encoded(value: bytes, out: bytearray) -> None:
+    out += value
+
+
+# In place of the type of a field, or of several fields in a row: its values are encoded.
+ENCODED: Final = "encoded"
 _WRITERS: Final[dict[str, _Writer]] = {
+    ENCODED: _write_encoded,
     "int": _write_long,
     "long": _write_long,
     "bytes": _write_bytes,
@@ -126,22 +134,27 @@ _write_head: Final = _array_writer(_writer(_PAIR))
 class Codec:
     """Writes rows of one type."""
 
-    def __init__(self, schema: AvroType) -> None:
+    def __init__(self, schema: AvroType, given: AvroType | None = None) -> None:
+        """Write rows of `schema`; they are given as `given`, if parts of them are encoded."""
         self._text = json.dumps(schema, separators=(",", ":"))
-        self._write = _writer(schema)
+        self._write = _writer(schema if given is None else given)
 
-    def file(self, metadata: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> bytes:
-        """Return a file with one block of `rows`, and with `metadata` in its head."""
+    def encoded(self, row: Sequence[Any]) -> bytes:
+        """Return a row as files have it."""
+        out = bytearray()
+        self._write(row, out)
+        return bytes(out)
+
+    def file(self, metadata: Mapping[str, str], rows: Sequence[bytes]) -> bytes:
+        """Return a file with one block of encoded `rows`, and with `metadata` in its head."""
         head = {"avro.schema": self._text, "avro.codec": "deflate"} | dict(metadata)
-        out, sync, block = bytearray(_MAGIC), os.urandom(_SYNC_BYTES), bytearray()
+        out, sync = bytearray(_MAGIC), os.urandom(_SYNC_BYTES)
         _write_head([(name, text.encode()) for name, text in head.items()], out)
         out += sync
         if rows:
-            for row in rows:
-                self._write(row, block)
             _write_long(len(rows), out)
             # Raw: without the head and the checksum of zlib.
-            _write_bytes(zlib.compress(bytes(block), 1)[2:-4], out)
+            _write_bytes(zlib.compress(b"".join(rows), 1)[2:-4], out)
             out += sync
         return bytes(out)
 

@@ -9,7 +9,6 @@ https://iceberg.apache.org/spec/#manifest-lists
 
 from __future__ import annotations
 
-import uuid
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -20,8 +19,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from stream_jobs.iceberg.avro import AvroType, Codec, read_file
-from stream_jobs.iceberg.bounds import ColumnMetrics, Pairs, serialize_partition
+from stream_jobs.iceberg.avro import ENCODED, AvroType, Codec, read_file
+from stream_jobs.iceberg.bounds import ColumnMetrics, serialize_partition
 from stream_jobs.iceberg.schema import PartitionField
 
 EXISTING, ADDED, DELETED = 0, 1, 2
@@ -36,8 +35,7 @@ def _field(name: str, own: int, kind: AvroType) -> dict[str, Any]:
     """Return a field of a record; `?` after a type makes it one that may be null."""
     if isinstance(kind, str) and kind.endswith("?"):
         kind = ["null", kind[:-1]]
-    field = {"name": name, "type": kind, "field-id": own}
-    return field | {"default": None} if isinstance(kind, list) else field
+    return {"name": name, "type": kind, "field-id": own}
 
 
 def _record(name: str, *fields: dict[str, Any]) -> dict[str, Any]:
@@ -50,6 +48,25 @@ def _map(key: int, own: int, kind: str) -> AvroType:
     return ["null", {"type": "array", "items": pair, "logicalType": "map"}]
 
 
+_METRICS: Final = (
+    _field("value_counts", 109, _map(119, 120, "long")),
+    _field("null_value_counts", 110, _map(121, 122, "long")),
+    _field("lower_bounds", 125, _map(126, 127, "bytes")),
+    _field("upper_bounds", 128, _map(129, 130, "bytes")),
+)
+_METRICS_CODEC: Final = Codec(_record("metrics", *_METRICS))
+
+
+def encoded_metrics(metrics: ColumnMetrics) -> bytes:
+    """Return metrics as all manifests have them: a file keeps them while it moves."""
+    return _METRICS_CODEC.encoded(metrics)
+
+
+# Row id, data file, and place in a file: the fields after the metrics.
+_PLACE_FIELDS: Final = 4
+_NO_METRICS: Final = encoded_metrics(ColumnMetrics())
+
+
 class DataFileEntry(NamedTuple):
     """The struct `data_file` of a manifest: a data file, or the vector of one."""
 
@@ -59,10 +76,7 @@ class DataFileEntry(NamedTuple):
     partition: tuple[Any, ...]
     rows: int  # of a vector: dead ones
     size: int
-    value_counts: Pairs = None
-    null_counts: Pairs = None
-    lower: Pairs = None
-    upper: Pairs = None
+    metrics: bytes = b""  # encoded; a vector has none
     first_row_id: int | None = None
     # Of a vector: its data file, and where it is in its own file.
     referenced: str | None = None
@@ -76,7 +90,7 @@ class DataFileEntry(NamedTuple):
 
     def without_metrics(self) -> DataFileEntry:
         """Return what a manifest says of a file that is gone."""
-        return self._replace(**ColumnMetrics()._asdict())
+        return self._replace(metrics=self.metrics and _NO_METRICS)
 
 
 class LiveFile(NamedTuple):
@@ -85,41 +99,52 @@ class LiveFile(NamedTuple):
     snapshot_id: int  # that added it
     sequence: int
     file: DataFileEntry
+    # Its row in manifests after the first one, and what has encoded that.
+    moved: tuple[Codec, bytes] | None = None
+
+    def encoded(self, codec: Codec) -> LiveFile:
+        """Return the same file, with its row for manifests of `codec`."""
+        if self.moved is not None and self.moved[0] is codec:
+            return self
+        row = EXISTING, self.snapshot_id, self.sequence, self.sequence, self.file
+        return self._replace(moved=(codec, codec.encoded(row)))
+
+
+def _entry(partition: tuple[PartitionField, ...], *metrics: dict[str, Any]) -> dict[str, Any]:
+    """Return the type of a row of a manifest."""
+    fields = [_field(field.name, field.field_id, ["null", field.avro_type]) for field in partition]
+    return _record(
+        "manifest_entry",
+        _field("status", 0, "int"),
+        _field("snapshot_id", 1, "long?"),
+        _field("sequence_number", 3, "long?"),
+        _field("file_sequence_number", 4, "long?"),
+        _field(
+            "data_file",
+            2,
+            _record(
+                "r2",
+                _field("content", 134, "int"),
+                _field("file_path", 100, "string"),
+                _field("file_format", 101, "string"),
+                _field("partition", 102, _record("r102", *fields)),
+                _field("record_count", 103, "long"),
+                _field("file_size_in_bytes", 104, "long"),
+                *metrics,
+                _field("first_row_id", 142, "long?"),
+                _field("referenced_data_file", 143, "string?"),
+                _field("content_offset", 144, "long?"),
+                _field("content_size_in_bytes", 145, "long?"),
+            ),
+        ),
+    )
 
 
 @lru_cache(maxsize=1024)
-def _manifest_codec(partition: tuple[PartitionField, ...]) -> Codec:
-    fields = [_field(field.name, field.field_id, ["null", field.avro_type]) for field in partition]
-    return Codec(
-        _record(
-            "manifest_entry",
-            _field("status", 0, "int"),
-            _field("snapshot_id", 1, "long?"),
-            _field("sequence_number", 3, "long?"),
-            _field("file_sequence_number", 4, "long?"),
-            _field(
-                "data_file",
-                2,
-                _record(
-                    "r2",
-                    _field("content", 134, "int"),
-                    _field("file_path", 100, "string"),
-                    _field("file_format", 101, "string"),
-                    _field("partition", 102, _record("r102", *fields)),
-                    _field("record_count", 103, "long"),
-                    _field("file_size_in_bytes", 104, "long"),
-                    _field("value_counts", 109, _map(119, 120, "long")),
-                    _field("null_value_counts", 110, _map(121, 122, "long")),
-                    _field("lower_bounds", 125, _map(126, 127, "bytes")),
-                    _field("upper_bounds", 128, _map(129, 130, "bytes")),
-                    _field("first_row_id", 142, "long?"),
-                    _field("referenced_data_file", 143, "string?"),
-                    _field("content_offset", 144, "long?"),
-                    _field("content_size_in_bytes", 145, "long?"),
-                ),
-            ),
-        )
-    )
+def _manifest_codec(partition: tuple[PartitionField, ...], content: int) -> Codec:
+    # Vectors have no metrics.
+    metrics = _METRICS if content == DATA else ()
+    return Codec(_entry(partition, *metrics), _entry(partition, {"type": ENCODED}))
 
 
 _SUMMARY: Final = _record(
@@ -179,6 +204,8 @@ class Manifest:
 
     row: ManifestRow
     live: Mapping[str, LiveFile]
+    # Bytes of the live files.
+    size: int
 
 
 class NewSnapshot(NamedTuple):
@@ -187,6 +214,7 @@ class NewSnapshot(NamedTuple):
     snapshot_id: int
     sequence: int
     folder: str  # the URI of the folder of metadata
+    token: str  # makes the names of its files unique
     schema: Mapping[str, Any]
     partition: tuple[PartitionField, ...]
 
@@ -239,12 +267,11 @@ def next_manifests(
     if not new and not existing and not deleted:
         return NextManifests(kept, {})
     own, sequence = snapshot.snapshot_id, snapshot.sequence
-    rows: list[tuple[Any, ...]] = [(ADDED, own, None, None, file) for file in new]
-    rows += [(EXISTING, e.snapshot_id, e.sequence, e.sequence, e.file) for e in existing]
-    rows += [(DELETED, own, e.sequence, e.sequence, e.file.without_metrics()) for e in deleted]
+    codec = _manifest_codec(snapshot.partition, content)
+    existing = [entry.encoded(codec) for entry in existing]
     head = snapshot.head | {"content": ("data", "deletes")[content]}
-    name = f"{uuid.uuid4()}-m{content}.avro"
-    written = _manifest_codec(snapshot.partition).file(head, rows)
+    name = f"{snapshot.token}-m{content}.avro"
+    written = codec.file(head, _rows(codec, own, new, existing, deleted))
     live = {entry.file.key: entry for entry in existing}
     live |= _with_row_ids([LiveFile(own, sequence, file) for file in new], next_row_id)
     groups = new, [entry.file for entry in existing], [entry.file for entry in deleted]
@@ -270,7 +297,26 @@ def next_manifests(
         or None,
         next_row_id if content == DATA else None,
     )
-    return NextManifests([*kept, Manifest(row, live)], {name: written})
+    return NextManifests([*kept, _manifest(row, live)], {name: written})
+
+
+def _rows(
+    codec: Codec,
+    snapshot_id: int,
+    new: Iterable[DataFileEntry],
+    existing: Iterable[LiveFile],
+    deleted: Iterable[LiveFile],
+) -> list[bytes]:
+    rows = [codec.encoded((ADDED, snapshot_id, None, None, file)) for file in new]
+    rows += [entry.moved[1] for entry in existing if entry.moved is not None]
+    for _, sequence, file, _ in deleted:
+        row = DELETED, snapshot_id, sequence, sequence, file.without_metrics()
+        rows.append(codec.encoded(row))
+    return rows
+
+
+def _manifest(row: ManifestRow, live: Mapping[str, LiveFile]) -> Manifest:
+    return Manifest(row, live, sum(entry.file.size for entry in live.values()))
 
 
 def _with_row_ids(entries: Iterable[LiveFile], first: int | None) -> dict[str, LiveFile]:
@@ -302,7 +348,7 @@ def manifest_list(snapshot: NewSnapshot, manifests: Iterable[Manifest]) -> bytes
         "sequence-number": str(snapshot.sequence),
         "format-version": "3",
     }
-    return _LIST.file(head, [manifest.row for manifest in manifests])
+    return _LIST.file(head, [_LIST.encoded(manifest.row) for manifest in manifests])
 
 
 def read_manifest_list(content: bytes) -> list[ManifestRow]:
@@ -317,5 +363,16 @@ def read_manifest(row: ManifestRow, content: bytes) -> Manifest:
         if status != DELETED:
             # An added file has the number of its manifest.
             inherited = row.sequence if sequence is None else sequence
-            entries.append(LiveFile(snapshot_id, inherited, DataFileEntry(*file)))
-    return Manifest(row, _with_row_ids(entries, row.first_row_id))
+            kind, uri, file_format, partition, rows, size, *metrics = file[:-_PLACE_FIELDS]
+            own = DataFileEntry(
+                kind,
+                uri,
+                file_format,
+                partition,
+                rows,
+                size,
+                encoded_metrics(ColumnMetrics(*metrics)) if row.content == DATA else b"",
+                *file[-_PLACE_FIELDS:],
+            )
+            entries.append(LiveFile(snapshot_id, inherited, own))
+    return _manifest(row, _with_row_ids(entries, row.first_row_id))

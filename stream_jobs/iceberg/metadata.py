@@ -14,11 +14,10 @@ from typing import Any, Final
 from stream_jobs.delta.housekeeping import Retention
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.iceberg.schema import FIRST_PARTITION_ID, partition_fields, schema_fields
+from stream_jobs.iceberg.summary import short
 
 TableMetadata = dict[str, Any]
 
-# The version of the Delta table, in the summary of each snapshot of ours.
-DELTA_VERSION: Final = "delta-version"
 LATEST_CUT: Final = "latest_cut"
 _TAG: Final = "cut_"
 # Nobody else's upkeep may delete files: Delta has the same ones.
@@ -56,7 +55,7 @@ def tags(metadata: TableMetadata) -> dict[str, int]:
 
 
 def with_columns(
-    old: TableMetadata | None, path: str, snapshot: Snapshot, location: str, at: int
+    old: TableMetadata | None, path: str, snapshot: Snapshot, location: str
 ) -> TableMetadata:
     """Return metadata with the columns of `snapshot`, and without a new Iceberg snapshot.
 
@@ -89,8 +88,6 @@ def with_columns(
     if not same:
         schemas = [*schemas, {"type": "struct", "schema-id": own, "fields": fields}]
     return metadata | {
-        # Clocks may go back, and times in the metadata must not.
-        "last-updated-ms": max(at, metadata["last-updated-ms"]),
         "schemas": schemas,
         "current-schema-id": own,
         "partition-specs": [{"spec-id": 0, "fields": partition}],
@@ -98,17 +95,24 @@ def with_columns(
     }
 
 
-def with_snapshot(
-    metadata: TableMetadata, entry: Mapping[str, Any], added_rows: int
-) -> TableMetadata:
-    """Return metadata whose current snapshot is `entry`, which adds rows with new ids."""
+def at_time(metadata: TableMetadata, at: int) -> TableMetadata:
+    """Return metadata of a new state, which is written at a time."""
+    # Clocks may go back, and times in the metadata must not.
+    return metadata | {"last-updated-ms": max(at, metadata["last-updated-ms"])}
+
+
+def with_snapshot(metadata: TableMetadata, entry: Mapping[str, Any]) -> TableMetadata:
+    """Return metadata whose current snapshot is `entry`. Its rows that are new have new ids."""
     own, at = entry["snapshot-id"], entry["timestamp-ms"]
+    *older, last = metadata["snapshots"] or [None]
+    if last is not None:
+        older.append(last | {"summary": short(last["summary"])})
     return metadata | {
         "last-sequence-number": entry["sequence-number"],
-        "next-row-id": metadata["next-row-id"] + added_rows,
+        "next-row-id": metadata["next-row-id"] + entry["added-rows"],
         "current-snapshot-id": own,
         "refs": metadata["refs"] | {"main": {"snapshot-id": own, "type": "branch"}},
-        "snapshots": [*metadata["snapshots"], entry],
+        "snapshots": [*older, entry],
         "snapshot-log": [*metadata["snapshot-log"], {"snapshot-id": own, "timestamp-ms": at}],
     }
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from stream_jobs.delta import deletion_vectors
-from stream_jobs.delta.actions import DataFile
+from stream_jobs.delta.actions import DataFile, Metadata
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.errors import MirrorError, delta_errors
 from stream_jobs.iceberg import manifests, metadata
@@ -32,16 +32,19 @@ from stream_jobs.iceberg.manifests import (
     DELETES,
     UNREADABLE,
     DataFileEntry,
-    LiveFile,
     Manifest,
     NewSnapshot,
+    encoded_metrics,
 )
 from stream_jobs.iceberg.puffin import Vector, puffin_file
 from stream_jobs.iceberg.schema import PartitionField, partition_fields
+from stream_jobs.iceberg.summary import DELTA_VERSION, Changes, summary
 from stream_jobs.iceberg.table_files import TableFiles, TableHead, foreign
 
 # Files that no snapshot has are looked for after so many new snapshots, at least.
 _SWEEP_EVERY: Final = 60
+# Each of the snapshots in the metadata has them.
+_TOKEN_DIGITS: Final = 12
 _NO_FACTS: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_CUTS: Final[Mapping[int, int]] = MappingProxyType({})
 
@@ -70,6 +73,8 @@ class _State:
     # By snapshot: the names of files of metadata that it needs. Those of earlier processes are
     # missing, but for the last one.
     needs: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    # Whose columns and partitions it has, if that is known.
+    described: Metadata | None = None
 
 
 class TablePublisher:
@@ -106,13 +111,17 @@ class TablePublisher:
             state = None if head is None else self._loaded(head)
         if state is None:
             return None
-        known, generation = state.head.metadata, snapshot.metadata.table_id
-        is_same = known["table-uuid"] == generation and self._is_here(known)
-        # If the mirror was made again, or moved, this is another table.
+        is_same = self._is_of(state.head, snapshot.metadata.table_id)
         return state if is_same else _State(TableHead(state.head.number, {}))
 
-    def _is_here(self, known: metadata.TableMetadata) -> bool:
-        return known.get("location") == self._files.location(self._path)
+    def _is_of(self, head: TableHead, generation: str) -> bool:
+        """Return whether this is the Iceberg table of the Delta table with the id `generation`.
+
+        If the mirror was made again, or moved, it is another table.
+        """
+        known = head.metadata
+        location = self._files.location(self._path)
+        return known.get("table-uuid") == generation and known.get("location") == location
 
     def _loaded(self, head: TableHead) -> _State:
         """Return what is stored; raises MirrorError if it is not ours."""
@@ -125,7 +134,7 @@ class TablePublisher:
             if own is None or not entries:
                 return state
             (entry,) = entries
-            if entry["summary"][metadata.DELTA_VERSION] != str(own):
+            if entry["summary"][DELTA_VERSION] != str(own):
                 raise foreign(self._path, f"{name} has a snapshot of another program")
             name = _name(entry["manifest-list"])
             rows = manifests.read_manifest_list(self._files.read(self._path, name))
@@ -147,9 +156,12 @@ class TablePublisher:
         if old is not None and current is not None and current >= snapshot.version:
             head = self._tagged(state.head, snapshot.version, occasion)
         else:
-            location = self._files.location(self._path)
-            known = metadata.with_columns(old, self._path, snapshot, location, occasion.at)
-            state = replace(state, head=TableHead(state.head.number, known))
+            if old is None or state.described is not snapshot.metadata:
+                location = self._files.location(self._path)
+                old = metadata.with_columns(old, self._path, snapshot, location)
+            known = metadata.at_time(old, occasion.at)
+            head = TableHead(state.head.number, known)
+            state = replace(state, head=head, described=snapshot.metadata)
             state = self._with_snapshot(state, snapshot, occasion)
             before = metadata.expiry_time(self._path, snapshot.configuration, occasion.at)
             known = metadata.expired(
@@ -171,9 +183,8 @@ class TablePublisher:
         is_same = (
             head is not None
             and metadata.current_id(head.metadata) == version
-            and head.metadata.get("table-uuid") == generation
             and head.is_named
-            and self._is_here(head.metadata)
+            and self._is_of(head, generation)
         )
         if head is not None and is_same:
             head = self._tagged(head, version, occasion)
@@ -187,7 +198,7 @@ class TablePublisher:
         is_tagged = occasion.cut is None or metadata.tag_of(occasion.cut) in known["refs"]
         if is_tagged or metadata.current_id(known) != version:
             return head
-        known = known | {"last-updated-ms": max(occasion.at, known["last-updated-ms"])}
+        known = metadata.at_time(known, occasion.at)
         known = metadata.without_old_tags(_with_cut(known, occasion), occasion.cuts)
         return self._committed(head.number, known)
 
@@ -197,25 +208,63 @@ class TablePublisher:
         return head
 
     def _with_snapshot(self, state: _State, snapshot: Snapshot, occasion: Occasion) -> _State:
+        """Return the state after `snapshot` has become the current one, not committed yet."""
         known = state.head.metadata
         parent, first = metadata.current_id(known), known["next-row-id"]
-        partition = partition_fields(snapshot)
         own = NewSnapshot(
             snapshot.version,
             known["last-sequence-number"] + 1,
             f"{known['location']}/metadata",
+            f"{snapshot.version}-{uuid.uuid4().hex[:_TOKEN_DIGITS]}",
             metadata.current_schema(known),
-            partition,
+            partition_fields(snapshot),
         )
+        changes = self._changes(state, snapshot, own)
+        data = manifests.next_manifests(
+            DATA, state.data, own, changes.gone, changes.new, next_row_id=first
+        )
+        deletes = manifests.next_manifests(
+            DELETES, state.deletes, own, changes.stale, changes.vectors
+        )
+        every = [*data.manifests, *deletes.manifests]
+        name = f"snap-{own.token}.avro"
+        written = data.files | deletes.files | {name: manifests.manifest_list(own, every)}
+        for file_name, content in written.items():
+            self._files.write(self._path, file_name, content)
+        facts, is_rewrite = occasion.facts, occasion.is_rewrite
+        entry = {
+            "snapshot-id": own.snapshot_id,
+            "sequence-number": own.sequence,
+            "timestamp-ms": max(occasion.at, known["last-updated-ms"]),
+            "first-row-id": first,
+            "added-rows": changes.added_rows,
+            "manifest-list": f"{own.folder}/{name}",
+            "schema-id": known["current-schema-id"],
+            "summary": summary(snapshot.version, changes, every, facts, is_rewrite=is_rewrite),
+        }
+        if parent is not None:
+            entry["parent-snapshot-id"] = parent
+        return replace(
+            state,
+            head=TableHead(state.head.number, metadata.with_snapshot(known, entry)),
+            data=tuple(data.manifests),
+            deletes=tuple(deletes.manifests),
+            needs={
+                **state.needs,
+                own.snapshot_id: _needed(entry, data.manifests, deletes.manifests),
+            },
+        )
+
+    def _changes(self, state: _State, snapshot: Snapshot, own: NewSnapshot) -> Changes:
+        """Return what `snapshot` changes; its new vectors are written."""
         uri = f"{self._files.uri}/{self._path}"
         files = {f"{uri}/{file.location}": file for file in snapshot.files.values()}
         have, had = manifests.live_files(state.data), manifests.live_files(state.deletes)
         new = {
-            name: self._entry(name, file, snapshot, partition)
+            name: self._entry(name, file, snapshot, own.partition)
             for name, file in files.items()
             if name not in have
         }
-        gone = have.keys() - files.keys()
         # Dead rows only become more, so their number says whether a vector is another one.
         changed = {
             name: file
@@ -226,38 +275,8 @@ class TablePublisher:
         partitions = {
             name: (new[name] if name in new else have[name].file).partition for name in changed
         }
-        vectors = self._vectors(own.folder, changed, partitions)
-        data = manifests.next_manifests(DATA, state.data, own, gone, list(new.values()), first)
-        deletes = manifests.next_manifests(DELETES, state.deletes, own, stale, vectors)
-        every = [*data.manifests, *deletes.manifests]
-        name = f"snap-{snapshot.version}-{uuid.uuid4()}.avro"
-        written = data.files | deletes.files | {name: manifests.manifest_list(own, every)}
-        for file_name, content in written.items():
-            self._files.write(self._path, file_name, content)
-        added = sum(file.rows for file in new.values())
-        entry = {
-            "snapshot-id": own.snapshot_id,
-            "sequence-number": own.sequence,
-            "timestamp-ms": max(occasion.at, known["last-updated-ms"]),
-            "first-row-id": first,
-            "added-rows": added,
-            "manifest-list": f"{own.folder}/{name}",
-            "schema-id": known["current-schema-id"],
-            "summary": _summary(
-                occasion, snapshot.version, list(new.values()), gone, vectors, stale, every
-            ),
-        }
-        if parent is not None:
-            entry["parent-snapshot-id"] = parent
-        return _State(
-            TableHead(state.head.number, metadata.with_snapshot(known, entry, added)),
-            tuple(data.manifests),
-            tuple(deletes.manifests),
-            {
-                **state.needs,
-                own.snapshot_id: _needed(entry, data.manifests, deletes.manifests),
-            },
-        )
+        vectors = self._vectors(own, changed, partitions)
+        return Changes(list(new.values()), have.keys() - files.keys(), vectors, stale)
 
     def _entry(
         self, uri: str, file: DataFile, snapshot: Snapshot, partition: tuple[PartitionField, ...]
@@ -269,8 +288,8 @@ class TablePublisher:
             for own in partition
         )
         rows = file.rows if file.rows >= 0 else self._count(file)
-        metrics = column_metrics(snapshot.columns, file.statistics)
-        return DataFileEntry(DATA, uri, "parquet", tuple(values), rows, file.size, *metrics)
+        metrics = encoded_metrics(column_metrics(snapshot.columns, file.statistics))
+        return DataFileEntry(DATA, uri, "parquet", tuple(values), rows, file.size, metrics)
 
     def _count(self, file: DataFile) -> int:
         """Return the rows of a file whose writer has not counted them."""
@@ -286,7 +305,7 @@ class TablePublisher:
 
     def _vectors(
         self,
-        folder: str,
+        own: NewSnapshot,
         changed: Mapping[str, DataFile],
         partitions: Mapping[str, tuple[Any, ...]],
     ) -> list[DataFileEntry]:
@@ -302,12 +321,12 @@ class TablePublisher:
         if not vectors:
             return []
         content, places = puffin_file(vectors)
-        name = f"{uuid.uuid4()}-deletes.puffin"
+        name = f"{own.token}.puffin"
         self._files.write(self._path, name, content)
         return [
             DataFileEntry(
                 DELETES,
-                f"{folder}/{name}",
+                f"{own.folder}/{name}",
                 "puffin",
                 partitions[vector.uri],
                 vector.cardinality,
@@ -348,43 +367,3 @@ def _needed(
     uris = {entry["manifest-list"], *(manifest.row.uri for manifest in (*data, *deletes))}
     uris |= {vector.file.uri for vector in manifests.live_files(deletes).values()}
     return frozenset(map(_name, uris))
-
-
-def _summary(
-    occasion: Occasion,
-    version: int,
-    new: Collection[DataFileEntry],
-    gone: Collection[str],
-    vectors: Collection[DataFileEntry],
-    stale: Collection[str],
-    every: Collection[Manifest],
-) -> dict[str, str]:
-    """Return what a snapshot says about itself."""
-    operation = "append"
-    if gone or vectors or stale:
-        operation = "overwrite" if new else "delete"
-    if occasion.is_rewrite:
-        operation = "replace"
-    data: list[LiveFile] = []
-    dead: list[LiveFile] = []
-    for manifest in every:
-        (data if manifest.row.content == DATA else dead).extend(manifest.live.values())
-    numbers = {
-        "added-data-files": len(new),
-        "deleted-data-files": len(gone),
-        "added-records": sum(file.rows for file in new),
-        "added-delete-files": len(vectors),
-        "removed-delete-files": len(stale),
-        "total-data-files": len(data),
-        "total-delete-files": len(dead),
-        "total-records": sum(entry.file.rows for entry in data),
-        "total-files-size": sum(entry.file.size for entry in data),
-        "total-position-deletes": sum(entry.file.rows for entry in dead),
-    }
-    return {
-        "operation": operation,
-        metadata.DELTA_VERSION: str(version),
-        **occasion.facts,
-        # Each of the snapshots repeats it, in each new metadata.
-        **{name: str(number) for name, number in numbers.items() if number},
-    }

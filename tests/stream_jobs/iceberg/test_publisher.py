@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import os
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +23,7 @@ from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError
+from stream_jobs.iceberg.manifests import DataFileEntry, Manifest, ManifestRow
 from tests.length import length
 from tests.stream_jobs.delta.sample import Sample
 from tests.stream_jobs.iceberg.readers import (
@@ -122,21 +124,87 @@ def test_the_id_of_a_snapshot_is_the_version_and_old_versions_can_be_read(
     sample: Sample, published: Published, duckdb: DuckDB
 ) -> None:
     file = sample.append(range(10))
-    published.publish(sample.table, facts={"cdc.gtid": "0-1-42"})
+    published.publish(sample.table)
     sample.kill(**{file.path: [2]})
     compact(sample)
-    published.publish(sample.table)
+    published.publish(sample.table, facts={"cdc.gtid": "0-1-42"})
     table = opened(published.folder)
     assert [snapshot.snapshot_id for snapshot in table.metadata.snapshots] == [1, 3]
-    summary = table.metadata.snapshots[0].summary
+    summary = published.snapshot().summary
     assert summary is not None
-    assert (summary["delta-version"], summary["cdc.gtid"]) == ("1", "0-1-42")
+    assert (summary["delta-version"], summary["cdc.gtid"]) == ("3", "0-1-42")
     assert table.metadata.properties["gc.enabled"] == "false"
     assert str(table.metadata.table_uuid) == sample.table.snapshot.metadata.table_id
     for version in (1, 3):
         rows = delta_rs_rows(published.delta, version)
         assert pyiceberg_rows(published.folder, version) == rows
         assert duckdb.rows(published.folder, version) == rows
+
+
+def test_totals_are_those_of_the_files(sample: Sample, published: Published) -> None:
+    for number in range(20):
+        file = sample.append(range(number * 10, number * 10 + 7))
+        sample.kill(**{file.path: [0, number % 5 + 1]})
+        if number % 7 == 5:
+            compact(sample)
+        if number % 6 == 4:
+            published.restart()
+        published.publish(sample.table)
+        files = sample.table.snapshot.files.values()
+        summary = published.snapshot().summary
+        assert summary is not None
+        dead = [file.deleted for file in files if file.deleted]
+        assert {n: int(summary[n] or 0) for n in TOTALS} == dict(
+            zip(
+                TOTALS,
+                (
+                    len(files),
+                    sum(file.rows for file in files),
+                    sum(file.size for file in files),
+                    len(dead),
+                    sum(dead),
+                ),
+                strict=True,
+            )
+        )
+
+
+TOTALS = (
+    "total-data-files",
+    "total-records",
+    "total-files-size",
+    "total-delete-files",
+    "total-position-deletes",
+)
+
+
+def test_a_publish_writes_little_beside_a_megabyte_of_rows(storage: LocalStorage) -> None:
+    kinds = {f"column_{number}": pa.int64() for number in range(8)}
+    columns = new_columns([(name, kind, {}) for name, kind in kinds.items()])
+    table = DeltaTable.create(storage, "shop/t", Metadata(columns))
+    published = Published(storage, "shop/t")
+    rows = pa.table({name: pa.array(range(5), kind) for name, kind in kinds.items()})
+    cuts: dict[int, int] = {}
+    for number in range(1000, 1070):
+        file = write_file(storage, "shop/t", columns, rows)
+        table.commit(TableCommit(new=[file]), "WRITE")
+        table.commit(TableCommit(dead={file.path: BitMap([1]).serialize()}), "DELETE")
+        cuts = dict([*cuts.items(), (number, published.at)][-60:])
+        facts = {"cdc.cut": str(number), "cdc.seq": "1" * 38, "cdc.gtid": "0-1-42,1-1-43"}
+        published.publish(table, facts=facts, cut=number, cuts=cuts)
+    version = published.snapshot().snapshot_id
+    written = {
+        file.name: file.stat().st_size
+        for file in published.folder.rglob("*")
+        if f"{version}-" in file.name or file.name == "v70.metadata.json"
+    }
+    assert len(written) == 5
+    metadata = opened(published.folder).metadata
+    assert (len(metadata.snapshots), len(metadata.refs)) == (60, 62)
+    location = published.files.location("shop/t")
+    # As if it were in "s3://bucket/mirror".
+    written["v70.metadata.json"] -= 60 * (len(location) - len("s3://bucket/mirror/_iceberg/shop/t"))
+    assert sum(written.values()) <= 0.03 * 2**20, written
 
 
 def test_row_ids_do_not_overlap(sample: Sample, published: Published) -> None:
@@ -154,15 +222,20 @@ def test_row_ids_do_not_overlap(sample: Sample, published: Published) -> None:
     assert all(first + rows == following for (first, rows), (following, _) in pairwise(spans))
     state = published.publisher._state
     assert state is not None
-    live = [entry.file for manifest in state.data for entry in manifest.live.values()]
+    live = [file for _, files in described(state.data) for file in files.values()]
     published.restart()
     again = published.publisher._begun(None, sample.table.snapshot)
     assert again is not None
-    assert again.data == state.data
-    assert again.deletes == state.deletes
+    assert described(again.data) == described(state.data)
+    assert described(again.deletes) == described(state.deletes)
     ranges = sorted((file.first_row_id or 0, file.rows) for file in live)
     assert all(first + rows <= following for (first, rows), (following, _) in pairwise(ranges))
     assert head["next-row-id"] == sum(rows for _, rows in spans)
+
+
+def described(manifests: Sequence[Manifest]) -> list[tuple[ManifestRow, dict[str, DataFileEntry]]]:
+    """What manifests say, without what they keep to say it again."""
+    return [(m.row, {name: entry.file for name, entry in m.live.items()}) for m in manifests]
 
 
 PARTITIONS: tuple[tuple[str, pa.DataType, list[Any]], ...] = (
