@@ -157,6 +157,12 @@ class ContinuousRun:
             )
         for interval in result.intervals[:_NAMED_MAX]:
             _log.warning("interval is wrong", table=result.name, **interval.to_json())
+        if result.iceberg is not None:
+            found = result.to_json(with_values=False)["iceberg"]
+            for row in found["differences"][:_NAMED_MAX]:
+                _log.warning("row differs in Iceberg", table=result.name, **row)
+            for defect in found["defects"][:_NAMED_MAX]:
+                _log.warning("Iceberg is wrong", table=result.name, what=defect)
         log = _log.info if result.verdict in {"equal", "not compared"} else _log.warning
         log(
             result.verdict,

@@ -47,7 +47,9 @@ class TableMetrics:
         self.is_finished = result.verdict in {"equal", "different"}
         if self.is_finished:
             self.verified_at = began
-            self.differences = len(result.differences) + len(result.intervals)
+            own = result.iceberg
+            of_iceberg = 0 if own is None else len(own.differences) + len(own.defects)
+            self.differences = len(result.differences) + len(result.intervals) + of_iceberg
 
 
 class VerificationMetrics:

@@ -206,6 +206,15 @@ class MirrorSide:
         (row,) = self._rows.read(self.snapshot, file, position, self.key).to_pylist()
         return dict(row)
 
+    def keys_at(
+        self, snapshot: Snapshot, file: DataFile, positions: NDArray[np.int64]
+    ) -> list[dict[str, object]]:
+        """Return the keys of rows of a file of a version, by their positions."""
+        found: list[dict[str, object]] = self._rows.read(
+            snapshot, file, positions, self.key
+        ).to_pylist()
+        return found
+
     def keys(self, snapshot: Snapshot) -> Iterator[pa.ChunkedArray]:
         """Yield the first column of the key, of the current rows of a version."""
         for file, positions in self._slices(snapshot):

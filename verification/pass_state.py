@@ -91,6 +91,8 @@ class PassState:
             return
         if result.is_left_out or result.has_more or result.intervals:
             return
+        if result.iceberg is not None and result.iceberg.is_different:
+            return
         keys = [
             tuple((difference.own_key or difference.key).values())
             for difference in result.differences

@@ -19,6 +19,7 @@ from stream_jobs.cuts import Cut
 
 if TYPE_CHECKING:
     from verification.digests import SideCounts
+    from verification.iceberg_check import IcebergResult
     from verification.intervals import WrongInterval
 
 
@@ -90,6 +91,8 @@ class TableResult:
     differences: list[Difference] = field(default_factory=list)
     # Of a history or a journal: what its own borders, or the log, show to be wrong.
     intervals: list[WrongInterval] = field(default_factory=list)
+    # Of a mirror that is an Iceberg table, too.
+    iceberg: IcebergResult | None = None
     # Why borders were not compared with the log; "" if they were, or if there are none.
     borders_note: str = ""
     unsettled: int = 0  # keys that changed each time they were read
@@ -115,6 +118,8 @@ class TableResult:
     def verdict(self) -> Verdict:
         """The verdict in words."""
         if self.differences or self.has_more or self.intervals:
+            return "different"
+        if self.iceberg is not None and self.iceberg.is_different:
             return "different"
         if self.is_left_out:
             return "not compared"
@@ -144,6 +149,7 @@ class TableResult:
             "error": None if self.error is None else str(self.error),
             "wrong_intervals": [interval.to_json() for interval in self.intervals],
             "borders_not_compared_with_the_log": self.borders_note,
+            "iceberg": None if self.iceberg is None else _iceberg_json(self.iceberg),
             "differences": [
                 difference.to_json(with_values=with_values) for difference in self.differences
             ],
@@ -170,6 +176,8 @@ class TableResult:
             yield from difference.lines(self.side, with_values=with_values, is_repaired=True)
         for interval in self.intervals:
             yield f"  interval {_text(interval.key)} {interval.words()}"
+        if self.iceberg is not None:
+            yield from _iceberg_lines(self.iceberg)
         yield from self._notes()
 
     def _notes(self) -> Iterable[str]:
@@ -192,6 +200,33 @@ class TableResult:
             yield f"  columns that are newer than changes in the journal, not compared: {names}"
         if self.rows_without_change:
             yield f"  rows without a change since the journal began: {self.rows_without_change}"
+
+
+def _iceberg_json(result: IcebergResult) -> dict[str, Any]:
+    return {
+        "version": result.version,
+        "rows": result.rows,
+        "not_compared_because": result.note,
+        "defects": result.defects,
+        "has_more_differences": result.has_more,
+        "differences": [
+            {"kind": kind, "key": _visible_values(key, with_values=True)}
+            for kind, key in result.differences
+        ],
+    }
+
+
+def _iceberg_lines(result: IcebergResult) -> Iterable[str]:
+    if result.note:
+        yield f"  Iceberg: not compared: {result.note}"
+        return
+    which = "Iceberg" if result.version is None else f"Iceberg, version {result.version}"
+    for defect in result.defects:
+        yield f"  {which}: {defect}"
+    for kind, key in result.differences:
+        yield f"  {which}: {kind} {_text(_visible_values(key, with_values=True))}"
+    if result.has_more:
+        yield f"  {which}: there is more"
 
 
 def exit_code(results: Iterable[TableResult]) -> int:

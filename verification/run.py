@@ -19,6 +19,7 @@ from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
+from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.settings import load_settings
 from stream_jobs.source.table_schema import TableSchema
@@ -30,6 +31,7 @@ from verification.candidate_check import TablePair
 from verification.commit_times import CommitTimeCache
 from verification.cut_changes import ChangedKeys, parse_cut
 from verification.digests import Digest
+from verification.iceberg_check import compare
 from verification.intervals import Intervals
 from verification.journal_side import JournalSide
 from verification.key_ranges import EqualRanges
@@ -199,21 +201,29 @@ class Run:
             wanted = self._wanted(source, own, result)
             if counted is not None:
                 KeylessTableCheck(pipeline, source, counted, self._limits, result, show).run()
-                return
-            TableCheck(
-                TablePair(pipeline, source, own),
-                self._limits,
-                result,
-                show,
-                self._origins(own, source, result),
-                wanted,
-                self._equal_ranges(source, own),
-            ).run()
-            self._check_intervals(own, source, result)
+            else:
+                TableCheck(
+                    TablePair(pipeline, source, own),
+                    self._limits,
+                    result,
+                    show,
+                    self._origins(own, source, result),
+                    wanted,
+                    self._equal_ranges(source, own),
+                ).run()
+                self._check_intervals(own, source, result)
+            self._check_iceberg(own, source, result)
         finally:
             source.close()
             if own is not None:
                 own.close()
+
+    def _check_iceberg(self, side: Side, source: SourceTable, result: TableResult) -> None:
+        """Look at the Iceberg table of a mirror, if there is to be one."""
+        database, table = source.schema.database, source.schema.table
+        if isinstance(side, MirrorSide) and self._choices.has_iceberg(database, table):
+            files = TableFiles(self._storage, reader_uri(self._job.mirror.path))
+            result.iceberg = compare(files, side, self._limits.differences_max)
 
     def _check_intervals(self, side: Side, source: SourceTable, result: TableResult) -> None:
         """Look at the borders of a history, and at the changes of a journal, if all is compared."""

@@ -257,8 +257,9 @@ def _compared(parser: ArgumentParser) -> None:
         "--mirror",
         type=Path,
         metavar="FILE",
-        help="Compare tables with their mirrors, row by row. FILE is the configuration of the "
-        "Spark job: it says where the mirror is, and what was chosen for tables.",
+        help="Compare tables with their mirrors, row by row, and Iceberg tables with these by "
+        "their metadata. FILE is the configuration of the Spark job: it says where the mirror is, "
+        "and what was chosen for tables.",
     )
     group.add_argument(
         "--replica",

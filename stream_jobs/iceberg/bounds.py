@@ -13,7 +13,7 @@ import datetime as dt
 import json
 import math
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from stream_jobs.delta.columns import Column
 from stream_jobs.iceberg.avro import DAY_0, unscaled
+from stream_jobs.iceberg.schema import PartitionField
 
 _types: Final = pa.types
 _TIME_0: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - both times are without a zone here
@@ -50,6 +51,16 @@ def partition_value(kind: pa.DataType, text: str | None) -> Any:
     if _types.is_decimal(kind):
         return Decimal(text)
     return int(text) if _types.is_integer(kind) else text
+
+
+def partition_values(
+    columns: Iterable[Column], partition: Iterable[PartitionField], values: Mapping[str, str | None]
+) -> tuple[Any, ...]:
+    """Return the values of a file that Delta names by columns, in the order of the partitions."""
+    physical = {column.field_id: column.physical_name for column in columns}
+    return tuple(
+        partition_value(own.kind, values.get(physical[own.source_id])) for own in partition
+    )
 
 
 def serialize_partition(kind: pa.DataType, value: Any) -> bytes:

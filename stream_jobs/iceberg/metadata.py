@@ -35,6 +35,13 @@ def current_id(metadata: TableMetadata | None) -> int | None:
     return own
 
 
+def current_snapshot(metadata: TableMetadata) -> Mapping[str, Any] | None:
+    """Return the entry of the current snapshot; None without one."""
+    own = current_id(metadata)
+    entries = [entry for entry in metadata["snapshots"] if entry["snapshot-id"] == own]
+    return entries[0] if entries else None
+
+
 def current_schema(metadata: TableMetadata) -> dict[str, Any]:
     """Return the schema of the current columns."""
     own = metadata["current-schema-id"]

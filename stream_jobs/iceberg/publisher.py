@@ -26,11 +26,10 @@ from stream_jobs.delta.actions import DataFile, Metadata
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.errors import MirrorError, delta_errors
 from stream_jobs.iceberg import manifests, metadata
-from stream_jobs.iceberg.bounds import column_metrics, partition_value
+from stream_jobs.iceberg.bounds import column_metrics, partition_values
 from stream_jobs.iceberg.manifests import (
     DATA,
     DELETES,
-    UNREADABLE,
     DataFileEntry,
     Manifest,
     NewSnapshot,
@@ -38,8 +37,8 @@ from stream_jobs.iceberg.manifests import (
 )
 from stream_jobs.iceberg.puffin import Vector, puffin_file
 from stream_jobs.iceberg.schema import PartitionField, partition_fields
-from stream_jobs.iceberg.summary import DELTA_VERSION, Changes, summary
-from stream_jobs.iceberg.table_files import TableFiles, TableHead, foreign
+from stream_jobs.iceberg.summary import Changes, summary
+from stream_jobs.iceberg.table_files import TableFiles, TableHead, file_name
 
 # Files that no snapshot has are looked for after so many new snapshots, at least.
 _SWEEP_EVERY: Final = 60
@@ -125,28 +124,12 @@ class TablePublisher:
 
     def _loaded(self, head: TableHead) -> _State:
         """Return what is stored; raises MirrorError if it is not ours."""
-        name = f"v{head.number}.metadata.json"
-        try:
-            known = head.metadata
-            own = metadata.current_id(known)
-            state = _State(head)
-            entries = [e for e in known["snapshots"] if e["snapshot-id"] == own]
-            if own is None or not entries:
-                return state
-            (entry,) = entries
-            if entry["summary"][DELTA_VERSION] != str(own):
-                raise foreign(self._path, f"{name} has a snapshot of another program")
-            name = _name(entry["manifest-list"])
-            rows = manifests.read_manifest_list(self._files.read(self._path, name))
-            kinds: tuple[list[Manifest], list[Manifest]] = [], []
-            for row in rows:
-                name = _name(row.uri)
-                content = self._files.read(self._path, name)
-                kinds[row.content].append(manifests.read_manifest(row, content))
-        except UNREADABLE as error:
-            raise foreign(self._path, f"{name}: {type(error).__name__}") from error
-        needs = {own: _needed(entry, *kinds)}
-        return replace(state, data=tuple(kinds[DATA]), deletes=tuple(kinds[DELETES]), needs=needs)
+        data, deletes = self._files.manifests(self._path, head)
+        entry = metadata.current_snapshot(head.metadata)
+        if entry is None:
+            return _State(head)
+        needs = {entry["snapshot-id"]: _needed(entry, data, deletes)}
+        return _State(head, tuple(data), tuple(deletes), needs)
 
     def _next(self, state: _State | None, snapshot: Snapshot, occasion: Occasion) -> _State:
         """Return what is published now."""
@@ -229,8 +212,8 @@ class TablePublisher:
         every = [*data.manifests, *deletes.manifests]
         name = f"snap-{own.token}.avro"
         written = data.files | deletes.files | {name: manifests.manifest_list(own, every)}
-        for file_name, content in written.items():
-            self._files.write(self._path, file_name, content)
+        for own_name, content in written.items():
+            self._files.write(self._path, own_name, content)
         facts, is_rewrite = occasion.facts, occasion.is_rewrite
         entry = {
             "snapshot-id": own.snapshot_id,
@@ -282,14 +265,10 @@ class TablePublisher:
         self, uri: str, file: DataFile, snapshot: Snapshot, partition: tuple[PartitionField, ...]
     ) -> DataFileEntry:
         """Return the entry of a data file."""
-        physical = {column.field_id: column.physical_name for column in snapshot.columns}
-        values = (
-            partition_value(own.kind, file.partition_values.get(physical[own.source_id]))
-            for own in partition
-        )
+        values = partition_values(snapshot.columns, partition, file.partition_values)
         rows = file.rows if file.rows >= 0 else self._count(file)
         metrics = encoded_metrics(column_metrics(snapshot.columns, file.statistics))
-        return DataFileEntry(DATA, uri, "parquet", tuple(values), rows, file.size, metrics)
+        return DataFileEntry(DATA, uri, "parquet", values, rows, file.size, metrics)
 
     def _count(self, file: DataFile) -> int:
         """Return the rows of a file whose writer has not counted them."""
@@ -356,14 +335,10 @@ def _is_dead_in(file: DataFile | None) -> bool:
     return file is not None and file.deleted > 0
 
 
-def _name(uri: str) -> str:
-    return uri.rpartition("/")[2]
-
-
 def _needed(
     entry: Mapping[str, Any], data: Collection[Manifest], deletes: Collection[Manifest]
 ) -> frozenset[str]:
     """Return the names of the files of metadata that a snapshot needs."""
     uris = {entry["manifest-list"], *(manifest.row.uri for manifest in (*data, *deletes))}
     uris |= {vector.file.uri for vector in manifests.live_files(deletes).values()}
-    return frozenset(map(_name, uris))
+    return frozenset(map(file_name, uris))

@@ -32,6 +32,18 @@ class Vector(NamedTuple):
     cardinality: int
 
 
+def vector_of(blob: bytes) -> bytes:
+    """Return the vector of a blob; raises ValueError for other bytes."""
+    content = blob[4:-4]
+    if blob != _blob(content):
+        raise ValueError(blob[:4])
+    return content
+
+
+def _blob(content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + content + struct.pack(">I", crc32(content))
+
+
 class BlobPlace(NamedTuple):
     """Where a blob is in its file."""
 
@@ -44,7 +56,7 @@ def puffin_file(vectors: Iterable[Vector]) -> tuple[bytes, list[BlobPlace]]:
     out, places, blobs = bytearray(_MAGIC), [], []
     for uri, content, cardinality in vectors:
         place = BlobPlace(len(out), len(content) + 8)
-        out += struct.pack(">I", len(content)) + content + struct.pack(">I", crc32(content))
+        out += _blob(content)
         places.append(place)
         blobs.append(
             {

@@ -26,7 +26,14 @@ from stream_jobs.delta.log import now
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import iceberg_errors
-from stream_jobs.iceberg.metadata import TableMetadata
+from stream_jobs.iceberg.manifests import (
+    UNREADABLE,
+    Manifest,
+    read_manifest,
+    read_manifest_list,
+)
+from stream_jobs.iceberg.metadata import TableMetadata, current_snapshot
+from stream_jobs.iceberg.summary import DELTA_VERSION
 
 FOLDER: Final = "_iceberg"
 _HINT: Final = "version-hint.text"
@@ -136,6 +143,28 @@ class TableFiles:
             raise foreign(path, f"{name} is missing")
         return content
 
+    def manifests(self, path: str, head: TableHead) -> tuple[list[Manifest], list[Manifest]]:
+        """Return the manifests of the current snapshot: of data files, and of their vectors.
+
+        Raises MirrorError if a file is missing, or is none of ours.
+        """
+        name = _metadata_name(head.number)
+        kinds: tuple[list[Manifest], list[Manifest]] = [], []
+        try:
+            entry = current_snapshot(head.metadata)
+            if entry is None:
+                return kinds
+            if entry["summary"][DELTA_VERSION] != str(entry["snapshot-id"]):
+                raise foreign(path, f"{name} has a snapshot of another program")
+            name = file_name(entry["manifest-list"])
+            rows = read_manifest_list(self.read(path, name))
+            for row in rows:
+                name = file_name(row.uri)
+                kinds[row.content].append(read_manifest(row, self.read(path, name)))
+        except UNREADABLE as error:
+            raise foreign(path, f"{name}: {type(error).__name__}") from error
+        return kinds
+
     def delete_unnamed(self, path: str, named: Collection[str], number: int) -> None:
         """Delete old files that are not `named` in the metadata with `number`."""
         folder, before = _folder(path), now() - _UNNAMED_MS
@@ -143,6 +172,11 @@ class TableFiles:
         for file in list(self.storage.list(folder)):
             if file.name not in kept and file.modified < before:
                 self.storage.delete(f"{folder}/{file.name}")
+
+
+def file_name(uri: str) -> str:
+    """Return the name of a file of metadata."""
+    return uri.rpartition("/")[2]
 
 
 def foreign(path: str, why: str) -> MirrorError:
