@@ -70,7 +70,7 @@ def compare(files: TableFiles, side: MirrorSide, most: int) -> IcebergResult:
         return result
     version = None if head is None else metadata.current_id(head.metadata)
     generation = side.snapshot.metadata.table_id
-    if head is None or version is None or head.metadata.get("table-uuid") != generation:
+    if head is None or version is None or not files.is_of(log.path, head, generation):
         result.note = _NOT_PUBLISHED
         return result
     result.version = version

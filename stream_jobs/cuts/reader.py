@@ -85,7 +85,7 @@ def mirror_at(
     """
     storage = storage_of(path)
     base = path.rstrip("/")
-    tagged = None if format == "delta" else PublicationRecord.read(storage, base).cuts
+    tagged = None if format == "delta" else _tagged(storage, base)
     cut = cut_at(storage, gtid=gtid, time=time, root=base, among=tagged)
     if cut is None:
         wanted = "yet"
@@ -105,6 +105,12 @@ def mirror_at(
             raise MirrorError(cut_errors.TABLE_GONE, **facts)
     tables = {name: TableAt(f"{base}/{own.path}", own.version) for name, own in cut.tables.items()}
     return MirrorAt(cut, tables)
+
+
+def _tagged(storage: Storage, base: str) -> Mapping[int, int]:
+    """Return the cuts whose tags all tables have, and when each was written."""
+    record = PublicationRecord.read(storage, base)
+    return {} if record is None else record.cuts
 
 
 def _iceberg_at(storage: Storage, base: str, cut: Cut) -> MirrorAt:

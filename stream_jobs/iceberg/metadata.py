@@ -172,4 +172,17 @@ def expiry_time(path: str, configuration: Mapping[str, str], at: int) -> int:
 
     `path` is that of the Delta table. A quarter of its retention is for publishing late.
     """
-    return at - Retention.of(path, configuration).files * 3 // 4
+    return at - _kept_ms(path, configuration)
+
+
+def readable_until(path: str, configuration: Mapping[str, str], metadata: TableMetadata) -> int:
+    """Return until when the current snapshot can be read at least, if no other one follows.
+
+    Delta has not replaced its files before it was published. A file that no version replaces stays.
+    """
+    written: int = metadata["last-updated-ms"]
+    return written + _kept_ms(path, configuration)
+
+
+def _kept_ms(path: str, configuration: Mapping[str, str]) -> int:
+    return Retention.of(path, configuration).files * 3 // 4

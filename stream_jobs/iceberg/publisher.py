@@ -110,17 +110,9 @@ class TablePublisher:
             state = None if head is None else self._loaded(head)
         if state is None:
             return None
-        is_same = self._is_of(state.head, snapshot.metadata.table_id)
+        generation = snapshot.metadata.table_id
+        is_same = self._files.is_of(self._path, state.head, generation)
         return state if is_same else _State(TableHead(state.head.number, {}))
-
-    def _is_of(self, head: TableHead, generation: str) -> bool:
-        """Return whether this is the Iceberg table of the Delta table with the id `generation`.
-
-        If the mirror was made again, or moved, it is another table.
-        """
-        known = head.metadata
-        location = self._files.location(self._path)
-        return known.get("table-uuid") == generation and known.get("location") == location
 
     def _loaded(self, head: TableHead) -> _State:
         """Return what is stored; raises MirrorError if it is not ours."""
@@ -167,7 +159,7 @@ class TablePublisher:
             head is not None
             and metadata.current_id(head.metadata) == version
             and head.is_named
-            and self._is_of(head, generation)
+            and self._files.is_of(self._path, head, generation)
         )
         if head is not None and is_same:
             head = self._tagged(head, version, occasion)

@@ -15,7 +15,8 @@ from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import OWN_FOLDER
 
-_PATH: Final = f"{OWN_FOLDER}/iceberg/newest.json"
+_FOLDER: Final = f"{OWN_FOLDER}/iceberg"
+_PATH: Final = f"{_FOLDER}/newest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,20 @@ class PublicationRecord:
     # By `database.table`.
     problems: Mapping[str, TableProblem] = field(default_factory=dict)
 
+    @staticmethod
+    def is_there(storage: Storage) -> bool:
+        """Return whether a job has ever published a table of the mirror in `storage`."""
+        return any(True for _ in storage.list(_FOLDER))
+
     @classmethod
-    def read(cls, storage: Storage, root: str) -> PublicationRecord:
-        """Return what the job wrote to `storage`, whose root is `root` in errors.
+    def read(cls, storage: Storage, root: str) -> PublicationRecord | None:
+        """Return what the job wrote to `storage`, whose root is `root` in errors; None if nothing.
 
         Raises MirrorError if the storage fails, or for a file that is not the job's.
         """
         content = storage.read(_PATH)
         if content is None:
-            return cls()
+            return None
         try:
             document = orjson.loads(content)
             return cls(

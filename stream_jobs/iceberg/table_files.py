@@ -78,6 +78,16 @@ class TableFiles:
         """Return the URI of the Iceberg table of the Delta table at `path`."""
         return f"{self.uri}/{FOLDER}/{path}"
 
+    def is_of(self, path: str, head: TableHead, generation: str) -> bool:
+        """Return whether this is the Iceberg table of the Delta table with the id `generation`.
+
+        If the mirror was made again, or moved, it is another table.
+        """
+        known = head.metadata
+        return known.get("table-uuid") == generation and known.get("location") == self.location(
+            path
+        )
+
     def load(self, path: str) -> TableHead | None:
         """Return the newest state of the table of `path`; None if there is none.
 

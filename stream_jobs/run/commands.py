@@ -21,6 +21,7 @@ from stream_jobs.run import overview
 from stream_jobs.run.job_state import JobStatus, Owner, Ownership, RunRecord, job_status
 from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
+from stream_jobs.tables.table_options import TableOptionsResolver
 
 EXIT_FINE = 0
 EXIT_LATE = 1
@@ -168,6 +169,8 @@ def _iceberg(status: overview.TableStatus) -> Text:
     """Return the version that is published, and whether another one waits."""
     if status.iceberg_version is None:
         return Text("")
+    if status.iceberg_until is not None:
+        return Text(f"{status.iceberg_version:,}, kept until {status.iceberg_until}", "dim")
     is_newest = status.iceberg_version == status.version
     return Text(f"{status.iceberg_version:,}", "" if is_newest else "yellow")
 
@@ -203,7 +206,9 @@ def show_cuts(settings: Settings, out: TextIO, *, as_json: bool) -> None:
     path = settings.mirror.path
     storage = storage_of(path)
     cuts = read_cuts(storage, path)
-    tagged = PublicationRecord.read(storage, path).cuts
+    is_iceberg = TableOptionsResolver.of_settings(settings).is_iceberg
+    record = PublicationRecord.read(storage, path) if is_iceberg else None
+    tagged = () if record is None else record.cuts
     if as_json:
         print(json.dumps({"cuts": [_fields(cut, tagged) for cut in cuts]}), file=out)
         return

@@ -75,7 +75,8 @@ class IcebergPublication:
         self._choices = choices
         self._limits = limits
         self._files = TableFiles(services.storage, reader_uri(services.base))
-        self._record = self._written = PublicationRecord.read(services.storage, services.base)
+        self._written = PublicationRecord.read(services.storage, services.base)
+        self._record = self._written or PublicationRecord()
         self.queue = PublicationQueue()
         # For the thread alone, by path.
         self._publishers: dict[str, TablePublisher] = {}

@@ -14,7 +14,7 @@ import orjson
 from stream_jobs.delta.log import Log
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError
-from stream_jobs.iceberg.metadata import current_id
+from stream_jobs.iceberg.metadata import current_id, readable_until
 from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.settings import Settings
@@ -70,8 +70,10 @@ class TableStatus:
     # Whether Kafka has deleted records that the mirror lacks.
     lost: bool = False
     # Of a table that is an Iceberg table, too: the version that is published; and, if another one
-    # cannot be published, since when and why.
+    # cannot be published, since when and why. If the format was switched off: until when that
+    # version can be read at least.
     iceberg_version: int | None = None
+    iceberg_until: str | None = None
     iceberg_since: str | None = None
     iceberg_code: str | None = None
     iceberg_reason: str | None = None
@@ -150,6 +152,8 @@ class Overview:
         self._storage = storage
         self._files = TableFiles(storage, reader_uri(self._base))
         self._published = PublicationRecord()
+        # Whether there may be Iceberg tables of earlier settings.
+        self._has_older = False
         self._client = client
         self._choices = TableOptionsResolver.of_settings(settings)
         prefix = settings.kafka.topic_prefix
@@ -160,7 +164,10 @@ class Overview:
         self._registry.refresh()
         aside = QuarantineFiles(self._storage, self._base)
         records, requests = aside.records(), aside.requests()
-        self._published = PublicationRecord.read(self._storage, self._base)
+        if self._choices.is_iceberg:
+            own = PublicationRecord.read(self._storage, self._base)
+            self._published = own or self._published
+        self._has_older = PublicationRecord.is_there(self._storage)
         topics = {*self._registry.topics(), *records}
         offsets = _Offsets(self._client, topics)
 
@@ -198,6 +205,8 @@ class Overview:
             self._describe(own, status)
             if self._choices.has_iceberg(history[-1].database, history[-1].table):
                 self._describe_iceberg(own, status)
+            elif self._has_older:
+                self._describe_older(own, status)
             begun = own.progress.offsets
         elif history and not history[-1].key and record is None:
             status.state = NO_KEY
@@ -240,6 +249,20 @@ class Overview:
             status.iceberg_code, status.iceberg_reason = error.code.code, error.text
         else:
             status.iceberg_version = None if head is None else current_id(head.metadata)
+
+    def _describe_older(self, own: MirrorTable, status: TableStatus) -> None:
+        """Describe what was published before the format was switched off."""
+        snapshot, path = own.delta.snapshot, own.delta.path
+        try:
+            head = self._files.load(path)
+            if head is None or not self._files.is_of(path, head, snapshot.metadata.table_id):
+                return
+            until = readable_until(path, snapshot.configuration, head.metadata)
+        except MirrorError as error:
+            status.iceberg_code, status.iceberg_reason = error.code.code, error.text
+            return
+        status.iceberg_version = current_id(head.metadata)
+        status.iceberg_until = _time(until)
 
 
 def _note_reason(status: TableStatus, record: QuarantinedTable) -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -205,6 +206,20 @@ def test_the_format_is_switched_on_and_off_for_mirrors_that_exist(
     before = pyiceberg_rows(folder(job, "wallet"))
     transfer(kafka, tables, 20)
     job.apply()
+    at = opened(folder(job, "savings")).metadata.last_updated_ms
+    for off in ({}, choice):
+        own, text = shown(job, **off)
+        # Three quarters of six hours.
+        until = datetime.fromtimestamp(at / 1000 + 4.5 * 3600, UTC).isoformat(timespec="seconds")
+        assert (own["iceberg_version"], own["iceberg_until"]) == (1, until)
+        assert f"1, kept until {until}" in text
+    # What Iceberg's record says does not matter without the format.
+    record = job.folder / "mirror" / "_cdc" / "iceberg" / "newest.json"
+    whole = record.read_bytes()
+    record.write_bytes(b"{")
+    assert shown(job)[0]["state"] == "current"
+    show_cuts(job.settings(), io.StringIO(), as_json=False)
+    record.write_bytes(whole)
     assert pyiceberg_rows(folder(job, "wallet")) == before
     job.run(**BOTH)
     assert [row[:2] for row in agree(job, "wallet", duckdb)] == [(1, 20)]
@@ -230,7 +245,8 @@ def test_what_cannot_be_published_stops_nothing_and_is_tried_again(
 ) -> None:
     transfer(kafka, tables, 10)
     job.apply(**BOTH)
-    assert (shown(job, **BOTH)[0]["iceberg_version"], shown(job)[0]["iceberg_version"]) == (1, None)
+    own, text = shown(job, **BOTH)
+    assert (own["iceberg_version"], own["iceberg_until"]) == (1, None)
     assert figure(job, "iceberg_lag_seconds", "savings") == 0
     metadata = folder(job, "savings") / "metadata"
     moved = metadata.rename(metadata.with_name("moved"))
