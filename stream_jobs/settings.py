@@ -147,13 +147,59 @@ class CatalogSettings(Section):
     kind: Literal["path", "spark"] = "path"
 
 
+def _as_catalog_url(value: str) -> str:
+    if not re.fullmatch(r"https?://[^\s?#@]+", value) or value.rstrip("/").endswith("/v1"):
+        raise UnfitValueError(job_errors.CATALOG_URL, value=value)
+    return value.rstrip("/")
+
+
+def _as_token_url(value: str) -> str:
+    return _as_catalog_url(value) if value else value
+
+
+def _as_namespace(value: str) -> str:
+    # Levels with dots between them; braces stand around the known word alone.
+    level = r"(?:[^.{}]|\{database\})+"
+    if not re.fullmatch(rf"{level}(?:\.{level})*", value):
+        raise UnfitValueError(job_errors.NAMESPACE, value=value)
+    return value
+
+
 class IcebergSettings(Section):
-    """The Iceberg tables of mirrors with this format."""
+    """The Iceberg tables of mirrors with this format, and their catalog."""
 
     # How long a version of a Delta table waits until it is published, about.
     every_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 10.0
     # Of each table.
     snapshots: Annotated[int, Field(ge=1, le=10_000)] = 60
+    # A REST catalog; without one, tables are found by their paths alone.
+    catalog: Annotated[str, AfterValidator(_as_catalog_url)] | None = None
+    warehouse: str = ""
+    # Of a table in the catalog; its name is that of the mirror.
+    namespace: Annotated[str, AfterValidator(_as_namespace)] = "{database}"
+    token: SecretStr | None = None
+    token_file: Path | None = None
+    # It writes the token; called when there is none, and after the catalog has refused one.
+    token_command: list[str] = []
+    # OAuth2, with the credentials of a client.
+    client_id: str = ""
+    client_secret: SecretStr | None = None
+    client_secret_file: Path | None = None
+    scope: str = "catalog"
+    # Empty: /v1/oauth/tokens of the catalog.
+    token_url: Annotated[str, AfterValidator(_as_token_url)] = ""
+    # What to do with a table to which another program has committed.
+    on_foreign_commit: Literal["stop", "replace"] = "stop"
+
+    @model_validator(mode="after")
+    def _one_login(self) -> IcebergSettings:
+        tokens = self.token, self.token_file, self.token_command or None, self.client_id or None
+        secrets = self.client_secret, self.client_secret_file
+        if any(sum(value is not None for value in given) > 1 for given in (tokens, secrets)):
+            raise UnfitValueError(settings_errors.TWO_CATALOG_LOGINS)
+        if bool(self.client_id) != any(secret is not None for secret in secrets):
+            raise UnfitValueError(job_errors.HALF_LOGIN)
+        return self
 
 
 class CutSettings(Section):

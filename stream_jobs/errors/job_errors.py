@@ -357,6 +357,26 @@ NO_DELTA = configuration_error(
     cause="The job keeps its progress in Delta's log. An Iceberg table has the same files, and "
     "follows.",
 )
+CATALOG_URL = configuration_error(
+    "M823",
+    "{value!r} is not the URL of an Iceberg REST catalog",
+    'write "https://HOST/PATH", without a login and without /v1',
+    cause="The job adds /v1 and the paths of the protocol; a login has keys of its own.",
+    example={"value": "catalog:8181"},
+)
+NAMESPACE = configuration_error(
+    "M824",
+    "{value!r} is not a namespace in which {{database}} stands for that of the mirror",
+    'write for example "{{database}}" or "lake.{{database}}"',
+    cause="Dots separate the levels of the namespace; none of them is empty.",
+    example={"value": "lake.{table}"},
+)
+HALF_LOGIN = configuration_error(
+    "M825",
+    "iceberg.client_id needs client_secret or client_secret_file, and these need client_id",
+    "give both, or neither",
+    cause="OAuth2 gives a token for the id of a client and its secret.",
+)
 CUTS_TOO_LONG = configuration_error(
     "M806",
     "cuts would be listed for {hours} hours, and the versions of tables can be read for {kept} "

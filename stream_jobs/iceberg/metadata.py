@@ -137,9 +137,13 @@ def without_old_tags(metadata: TableMetadata, cuts: Collection[int]) -> TableMet
 
 
 def expired(
-    metadata: TableMetadata, cuts: Mapping[int, int], count: int, before: int
+    metadata: TableMetadata,
+    cuts: Mapping[int, int],
+    count: int,
+    before: int,
+    held: int | None = None,
 ) -> TableMetadata:
-    """Return metadata with the tags of `cuts`, and the newest `count` snapshots.
+    """Return metadata with the tags of `cuts`, the newest `count` snapshots, and the `held` one.
 
     `cuts` has the times of cuts. Delta may delete the files of a snapshot that another one has
     replaced `before` this time, milliseconds since 1970; so what was current only then goes, and so
@@ -155,6 +159,8 @@ def expired(
         for entry, later in pairwise(snapshots[-count:])
         if later["timestamp-ms"] >= before
     }
+    if held is not None:
+        ids.add(held)
     if latest is not None and latest["snapshot-id"] in ids:
         refs[LATEST_CUT] = latest
     schema_ids = {e["schema-id"] for e in snapshots if e["snapshot-id"] in ids}

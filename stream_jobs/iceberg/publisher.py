@@ -60,6 +60,8 @@ class Occasion(NamedTuple):
     cuts: Mapping[int, int] = _NO_CUTS
     # Whether no version since the last one has changed a row.
     is_rewrite: bool = False
+    # The snapshot that readers of a catalog see, which may lag.
+    held: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,11 @@ class TablePublisher:
             state = self._with_snapshot(state, snapshot, occasion)
             before = metadata.expiry_time(self._path, snapshot.configuration, occasion.at)
             known = metadata.expired(
-                _with_cut(state.head.metadata, occasion), occasion.cuts, self._snapshots, before
+                _with_cut(state.head.metadata, occasion),
+                occasion.cuts,
+                self._snapshots,
+                before,
+                occasion.held,
             )
             head = self._committed(state.head.number, known)
         kept = metadata.snapshot_ids(head.metadata)

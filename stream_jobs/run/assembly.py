@@ -18,12 +18,16 @@ from stream_jobs.cuts.cut import CutStore
 from stream_jobs.cuts.cut_target import CutTargetFinder
 from stream_jobs.delta import housekeeping
 from stream_jobs.delta.storages import storage_of
+from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin
+from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
+from stream_jobs.iceberg.rest_catalog import RestCatalog
+from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.paths import own_folder
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.cut_coordinator import CutCoordinator, CutHistory
 from stream_jobs.run.iceberg_publication import IcebergPublication, PublicationLimits
 from stream_jobs.run.job_state import Owner, Ownership
-from stream_jobs.settings import MirrorSettings, Settings
+from stream_jobs.settings import IcebergSettings, MirrorSettings, Settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables.maintenance import TableMaintenance
 from stream_jobs.tables.mirror_context import MirrorContext
@@ -77,7 +81,11 @@ def batch_applier(
     targets = CutTargetFinder.of(client, kafka.topic_prefix, choices.skipped)
     record = CutHistory(CutStore(storage, own.path), settings.cuts_ms, ownership)
     limits = PublicationLimits(settings.iceberg.snapshots, settings.cuts_ms, threads)
-    iceberg = IcebergPublication(services, choices, limits) if choices.is_iceberg else None
+    iceberg = None
+    if choices.is_iceberg:
+        files = TableFiles(storage, reader_uri(own.path))
+        catalog = catalog_publisher(settings.iceberg, files)
+        iceberg = IcebergPublication(services, choices, limits, files, catalog)
     upkeep = TableMaintenance(template, run, cores, threads, target)
     if iceberg is not None:
         upkeep = replace(upkeep, kept_since=iceberg.kept_since)
@@ -90,6 +98,31 @@ def batch_applier(
         ownership,
         iceberg,
     )
+
+
+def catalog_publisher(own: IcebergSettings, files: TableFiles) -> CatalogPublisher | None:
+    """Return what publishes `files` in a catalog; None without one.
+
+    Raises MirrorError if the catalog refuses. One that does not answer may come back.
+    """
+    if own.catalog is None:
+        return None
+    token, secret = own.token, own.client_secret
+    login = CatalogLogin(
+        token="" if token is None else token.get_secret_value(),
+        token_file=own.token_file,
+        token_command=own.token_command,
+        client_id=own.client_id,
+        client_secret="" if secret is None else secret.get_secret_value(),
+        client_secret_file=own.client_secret_file,
+        scope=own.scope,
+        token_url=own.token_url,
+    )
+    catalog = RestCatalog(CatalogAccess(own.catalog, own.warehouse, login))
+    replaces = own.on_foreign_commit == "replace"
+    publisher = CatalogPublisher(catalog, files, own.namespace, replaces_foreign=replaces)
+    publisher.verify()
+    return publisher
 
 
 def delta_properties(settings: MirrorSettings) -> dict[str, str]:

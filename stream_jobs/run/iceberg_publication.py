@@ -14,6 +14,9 @@ cut. Only a cut whose tag all tables have can be read by its name.
 *Files.* Delta's upkeep deletes files for the time of the last publication, not for now. So what is
 published can be read, also if publishing fails for days.
 
+*Catalog.* If there is one, it gets what has been published by path, at the end of each turn. What
+it does not take is tried again in the next one; cuts do not wait for it.
+
 *Failures.* A table that cannot be published is tried again with the next ones, and nothing else
 waits for it. If Iceberg cannot have it, it is tried again when it has changed.
 """
@@ -35,10 +38,11 @@ from stream_jobs.delta.log import Log, now
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import iceberg_errors
+from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.metadata import current_id
 from stream_jobs.iceberg.publisher import Occasion, TablePublisher
 from stream_jobs.iceberg.record import PublicationRecord, TableProblem
-from stream_jobs.iceberg.table_files import TableFiles, reader_uri
+from stream_jobs.iceberg.table_files import TableFiles
 from stream_jobs.run.publication_queue import PublicationQueue, Version
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.maintenance import ChangedTable
@@ -66,15 +70,20 @@ class IcebergPublication:
         services: MirrorContext,
         choices: TableOptionsResolver,
         limits: PublicationLimits,
+        files: TableFiles,
+        catalog: CatalogPublisher | None = None,
     ) -> None:
-        """Publish the mirrors of `services` for which `choices` want it.
+        """Publish the mirrors of `services` for which `choices` want it, to `files` and `catalog`.
 
         Raises MirrorError if the record of an earlier run cannot be read.
         """
         self._services = services
         self._choices = choices
         self._limits = limits
-        self._files = TableFiles(services.storage, reader_uri(services.base))
+        self._files = files
+        self._catalog = catalog
+        # By path: tables that the catalog does not have as they are, and since when.
+        self._unlisted: dict[str, tuple[TableSchema, float]] = {}
         self._written = PublicationRecord.read(services.storage, services.base)
         self._record = self._written or PublicationRecord()
         self.queue = PublicationQueue()
@@ -119,6 +128,10 @@ class IcebergPublication:
         if self.queue.is_refused(schema):
             return at
         published = self._published_ms.get(path)
+        kept = None if self._catalog is None else self._catalog.kept(path)
+        if kept is not None:
+            # Readers of a catalog that lags see an earlier version.
+            at = min(at, kept.at)
         if published is None:
             try:
                 head = self._files.load(path)
@@ -135,6 +148,9 @@ class IcebergPublication:
             self._is_begun = self._publish_older()
         versions, cut = self.queue.take()
         if not versions and cut is None:
+            if self._unlisted:
+                self._commit_to_catalog()
+                self._write_record()
             return
         facts = {} if cut is None else _facts(cut)
         number = None if cut is None else cut.number
@@ -151,6 +167,7 @@ class IcebergPublication:
                     cuts={n: at for n, at in occasion.cuts.items() if n in before}
                 )
         self._record = replace(self._record, cuts=dict(occasion.cuts))
+        self._commit_to_catalog()
         self._write_record()
 
     def _publish_older(self) -> bool:
@@ -165,6 +182,7 @@ class IcebergPublication:
         occasion = Occasion(now(), cuts=self._kept_cuts(None))
         with ThreadPoolExecutor(self._limits.threads) as pool:
             list(pool.map(lambda topic: self._publish_topic(topic, occasion), topics))
+        self._commit_to_catalog()
         self._write_record()
         return True
 
@@ -175,7 +193,10 @@ class IcebergPublication:
             return
         try:
             path = path_in(storage, schema)
-            table = None if self._is_newest(path) else DeltaTable.open(storage, path)
+            is_newest = self._is_newest(path)
+            if is_newest and self._catalog is not None:
+                self._note_published(path, schema)
+            table = None if is_newest else DeltaTable.open(storage, path)
         except MirrorError as error:
             self.queue.failed(schema, error)
             return
@@ -207,14 +228,41 @@ class IcebergPublication:
             number = occasion.cut
         occasion = occasion._replace(cut=number, is_rewrite=version.is_rewrite)
         try:
+            if self._catalog is not None:
+                kept = self._catalog.expect(path)
+                occasion = occasion._replace(held=None if kept is None else kept.snapshot)
             self._publisher(path).publish(snapshot, occasion)
         except MirrorError as error:
             return self.queue.failed(schema, error, path, version)
         except DEFECT_TYPES as error:
             return self.queue.failed(schema, table_defect(schema.name, error), path, version)
         self._published_ms[path] = occasion.at
-        self.queue.published(path, schema)
+        self._note_published(path, schema, version.since)
         return own is None or number is not None
+
+    def _note_published(self, path: str, schema: TableSchema, since: float | None = None) -> None:
+        """Note that a table is published by its path; the catalog follows."""
+        if self._catalog is None:
+            self.queue.published(path, schema)
+            return
+        _, before = self._unlisted.get(path, (schema, since or time.time()))
+        self._unlisted[path] = schema, before
+
+    def _commit_to_catalog(self) -> None:
+        """Let the catalog have what has been published by path."""
+        if self._catalog is None:
+            return
+        waiting, self._unlisted = self._unlisted, {}
+        with ThreadPoolExecutor(self._limits.threads) as pool:
+            places = {path: schema.place for path, (schema, _) in waiting.items()}
+            problems = self._catalog.publish(places, pool)
+        for path, (schema, since) in waiting.items():
+            problem = problems[path]
+            if problem is None:
+                self.queue.published(path, schema)
+            else:
+                self._unlisted[path] = schema, since
+                self.queue.failed(schema, problem, since=since)
 
     def _publisher(self, path: str) -> TablePublisher:
         made = self._publishers.get(path)
@@ -252,7 +300,7 @@ class IcebergPublication:
         try:
             if self._publisher(own.path).tag(own.version, own.generation, occasion):
                 self._published_ms[own.path] = occasion.at
-                self.queue.published(own.path, schema)
+                self._note_published(own.path, schema)
                 return True
             snapshot = Log(self._services.storage, own.path).load_version(own.version)
         except MirrorError as error:

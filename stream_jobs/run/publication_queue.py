@@ -122,13 +122,17 @@ class PublicationQueue:
         error: MirrorError,
         path: str = "",
         version: Version | None = None,
+        since: float | None = None,
     ) -> bool:
-        """Note a failure; return whether trying again cannot help. If it may, `version` waits."""
+        """Note a failure; return whether trying again cannot help. If it may, `version` waits.
+
+        `since` is when that began to wait which is not published, if it is no version.
+        """
         is_refused = _is_refused(error.message)
         with self._lock:
             self._problems[schema.name] = error.message
             known = self._figures_of(schema)
-            since = None if version is None else version.since
+            since = since if version is None else version.since
             self.figures[schema.name] = replace(
                 known, failures=known.failures + 1, waiting_since=known.waiting_since or since
             )

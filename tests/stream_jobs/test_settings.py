@@ -53,6 +53,7 @@ def test_every_key_is_documented_with_its_default(pytestconfig: pytest.Config) -
     for section_name in (
         "kafka",
         "mirror",
+        "iceberg",
         "replica",
         "catalog",
         "trigger",
@@ -321,3 +322,42 @@ def test_the_replica_has_one_password_and_a_database_with_one_name(tmp_path: Pat
     secret.write_text("pass word\n")
     found = load_settings(write(tmp_path, f'{MINIMAL}[replica]\npassword_file = "{secret}"\n'))
     assert found.replica.read_password() == "pass word"
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ('catalog = "catalog:8181"', "[M823] 'catalog:8181' is not the URL of an Iceberg REST"),
+        ('catalog = "https://a@b/api"', "[M823] 'https://a@b/api' is not the URL"),
+        (
+            'catalog = "https://b/v1/"',
+            '[M823] write "https://HOST/PATH", without a login and without /v1',
+        ),
+        ('token_url = "login"', "[M823] 'login' is not the URL"),
+        ('namespace = "{table}"', "[M824] '{table}' is not a namespace in which {database} "),
+        ('namespace = "a..b"', "[M824] 'a..b' is not a namespace"),
+        ('client_id = "a"', "[M825] iceberg.client_id needs client_secret or client_secret"),
+        ('client_secret = "b"', "[M825] iceberg.client_id needs client_secret"),
+        (
+            'token = "a"\ntoken_file = "b"',
+            (
+                "[C196] give one of token, token_file, token_command and client_id in [iceberg], "
+                "and one of client_secret and client_secret_file"
+            ),
+        ),
+        ('token = "a"\nclient_id = "a"\nclient_secret = "b"', "[C196] give one of token"),
+    ],
+)
+def test_a_mistake_about_the_catalog_is_told(tmp_path: Path, lines: str, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(write(tmp_path, f"{MINIMAL}[iceberg]\n{lines}\n"))
+    code, _, text = told.partition(" ")
+    assert str(caught.value).startswith(code)
+    assert text in str(caught.value)
+
+
+def test_secrets_of_the_catalog_are_masked(tmp_path: Path) -> None:
+    lines = 'catalog = "https://catalog/"\nclient_id = "a"\nclient_secret = "s3cret"'
+    settings = load_settings(write(tmp_path, f"{MINIMAL}[iceberg]\n{lines}\n"))
+    assert settings.iceberg.catalog == "https://catalog"
+    assert "s3cret" not in repr(settings)

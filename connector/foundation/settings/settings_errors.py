@@ -127,6 +127,10 @@ TWO_PASSWORDS = ONE_SECRET.because(
 TWO_SASL_PASSWORDS = ONE_SECRET.because(
     "give one of sasl_password, sasl_password_file and sasl_password_command", was="C141"
 )
+TWO_CATALOG_LOGINS = ONE_SECRET.because(
+    "give one of token, token_file, token_command and client_id in [iceberg], and one of "
+    "client_secret and client_secret_file"
+)
 TWO_TOKENS = ONE_SECRET.because("give one of token and token_file", was="C185")
 TWO_REGISTRY_PASSWORDS = ONE_SECRET.because(
     "registry.password and registry.password_file are both given; keep one of the two", was="C189"

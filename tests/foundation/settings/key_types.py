@@ -44,6 +44,9 @@ _NAMED_CHECKS = {
     "_topic.<locals>.check": "name of a topic, in which names may stand in braces",
     "_as_event_header": "text, `column` or `column:header`",
     "_as_mirror_name": "text, `database.name`",
+    "_as_catalog_url": "URL, `https://HOST/PATH`",
+    "_as_token_url": "URL, `https://HOST/PATH`",
+    "_as_namespace": "name of a namespace",
     "_as_database": "name of a database",
     "_with_delta": 'list of `"delta"` and `"iceberg"`, with `"delta"`',
 }

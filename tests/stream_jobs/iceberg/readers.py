@@ -26,11 +26,13 @@ def opened(folder: Path) -> StaticTable:
 
 
 def pyiceberg_rows(folder: Path, snapshot: int | None = None) -> Rows:
-    return _sorted(opened(folder).scan(snapshot_id=snapshot).to_arrow())
+    return sorted_rows(opened(folder).scan(snapshot_id=snapshot).to_arrow())
 
 
 def polars_rows(folder: Path) -> Rows:
-    return _sorted(pl.scan_iceberg(opened(folder), reader_override="native").collect().to_arrow())
+    return sorted_rows(
+        pl.scan_iceberg(opened(folder), reader_override="native").collect().to_arrow()
+    )
 
 
 class DuckDB:
@@ -47,15 +49,25 @@ class DuckDB:
     def rows(self, folder: Path, snapshot: int | None = None) -> Rows:
         which = "" if snapshot is None else f", snapshot_from_id => {snapshot}"
         found = self._session.execute(f"SELECT * FROM iceberg_scan('{folder}'{which})")
-        return _sorted(found.to_arrow_table())
+        return sorted_rows(found.to_arrow_table())
+
+    def catalog_rows(self, location: str, endpoint: str, key: str, secret: str) -> Rows:
+        """The rows of a table whose catalog keeps its metadata at `location`, in a bucket."""
+        host = endpoint.removeprefix("http://")
+        self._session.execute(
+            "CREATE OR REPLACE SECRET (TYPE s3, PROVIDER config, USE_SSL false, URL_STYLE 'path', "
+            f"REGION 'us-east-1', ENDPOINT '{host}', KEY_ID '{key}', SECRET '{secret}')"
+        )
+        found = self._session.execute(f"SELECT * FROM iceberg_scan('{location}')")
+        return sorted_rows(found.to_arrow_table())
 
 
 def delta_rs_rows(folder: Path, version: int | None = None) -> Rows:
     table = DeltaTable(str(folder), version=version)
-    return _sorted(pa.table(QueryBuilder().register("t", table).execute("select * from t")))
+    return sorted_rows(pa.table(QueryBuilder().register("t", table).execute("select * from t")))
 
 
-def _sorted(table: pa.Table) -> Rows:
+def sorted_rows(table: pa.Table) -> Rows:
     columns = [column.to_pylist() for column in table.columns]
     rows = (tuple(map(_plain, row)) for row in zip(*columns, strict=True))
     return sorted(rows, key=repr)

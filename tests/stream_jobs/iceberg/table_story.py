@@ -46,6 +46,11 @@ class Published:
         self.at += 10_000
         return self.publisher.publish(table.snapshot, Occasion(self.at, **facts))
 
+    def keep_snapshots(self, count: int) -> None:
+        """Keep so many from now on."""
+        self._snapshots = count
+        self.restart()
+
     def restart(self, storage: LocalStorage | None = None) -> None:
         """Begin with what is stored, as another process does."""
         if storage is not None:

@@ -6,7 +6,7 @@ from connector.foundation.errors.catalogue import codes
 from connector.foundation.errors.code import Scope
 from stream_jobs.cuts import cut_errors
 from stream_jobs.errors import delta_errors, job_errors
-from stream_jobs.iceberg import iceberg_errors
+from stream_jobs.iceberg import catalog_errors, iceberg_errors
 
 ENDS_THE_JOB = (
     job_errors.SPARK_FAILED,
@@ -32,6 +32,10 @@ ENDS_THE_JOB = (
     job_errors.NOT_SET_ASIDE,
     job_errors.CUTS_TOO_LONG,
     job_errors.NO_DELTA,
+    job_errors.CATALOG_URL,
+    job_errors.NAMESPACE,
+    job_errors.HALF_LOGIN,
+    catalog_errors.UNUSABLE,
 )
 # They are no errors.
 NEITHER = (
@@ -53,6 +57,14 @@ NEITHER = (
     iceberg_errors.ELEMENTS_WITHOUT_ID,
     iceberg_errors.FOREIGN,
     iceberg_errors.CONFLICT,
+    # Nor does what the Iceberg tables of a catalog meet stop those by path.
+    catalog_errors.AWAY,
+    catalog_errors.LOGIN,
+    catalog_errors.RIGHTS,
+    catalog_errors.REFUSED,
+    catalog_errors.TAKEN,
+    catalog_errors.FOREIGN_COMMIT,
+    catalog_errors.CONFLICT,
 )
 
 

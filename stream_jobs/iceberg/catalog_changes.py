@@ -1,0 +1,236 @@
+"""What leads the table of a catalog to the state of the Iceberg table that is found by its path.
+
+That one is always ahead, and is all that is compared: so a catalog that was away for hours, or that
+has lost the outcome of a commit, needs no other way than one that answers. Catalogs number schemas
+as they like; the ids of columns, of snapshots and of rows are ours in both.
+
+https://iceberg.apache.org/spec/#table-metadata
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Any, Final
+
+from stream_jobs.iceberg.metadata import LATEST_CUT, TableMetadata, current_schema
+from stream_jobs.iceberg.rest_catalog import CatalogName, Change
+
+# Properties by which a table in the catalog is known as ours: the id of the Delta table, and the
+# URI of the table by its path.
+_TABLE_ID: Final = "binlog-connector.table-id"
+_LOCATION: Final = "binlog-connector.location"
+_TAGS: Final = re.compile(rf"cut_[0-9]+|{LATEST_CUT}")
+_MAIN: Final = "main"
+# The one that was added last, whatever number the catalog has given to it.
+_LAST_ADDED: Final = -1
+# What snapshots of engines say of who made them.
+_WHO: Final = ("engine-name", "spark.app.name", "app-name", "app-id", "created-by")
+
+
+class Relation(Enum):
+    """What a table of the catalog is to the table by its path."""
+
+    EARLIER = auto()  # the same, as it is now or was before
+    OTHER_GENERATION = auto()  # of a mirror that was made again since, or of a lost Iceberg table
+    CHANGED = auto()  # the same, but another program has committed to it
+    FOREIGN = auto()  # none of this mirror
+
+
+def relation(theirs: TableMetadata, ours: TableMetadata) -> Relation:
+    """Return what the catalog's table is to ours."""
+    given = theirs.get("properties") or {}
+    if given.get(_LOCATION) != ours["location"]:
+        return Relation.FOREIGN
+    if foreign_snapshot(theirs) is not None:
+        return Relation.CHANGED
+    own = {entry["snapshot-id"]: entry for entry in ours["snapshots"]}
+    is_same = all(
+        entry["manifest-list"] == own[entry["snapshot-id"]]["manifest-list"]
+        for entry in _snapshots(theirs)
+        if entry["snapshot-id"] in own
+    )
+    head, last = head_of(theirs), theirs.get("last-sequence-number") or 0
+    is_earlier = last <= ours["last-sequence-number"] and (
+        head is None or (head in own and _sequence(theirs, head) == last)
+    )
+    if given.get(_TABLE_ID) != ours["table-uuid"] or not (is_same and is_earlier):
+        return Relation.OTHER_GENERATION
+    return Relation.EARLIER
+
+
+def foreign_snapshot(theirs: TableMetadata) -> Mapping[str, Any] | None:
+    """Return the newest snapshot that another program has committed; None without one."""
+    folder = f"{theirs['properties'][_LOCATION]}/metadata/"
+    others = [e for e in _snapshots(theirs) if not str(e.get("manifest-list")).startswith(folder)]
+    return max(others, key=lambda entry: entry.get("sequence-number", 0), default=None)
+
+
+def author_of(entry: Mapping[str, Any]) -> str:
+    """Return who a snapshot of another program says has made it."""
+    summary = entry.get("summary") or {}
+    return next((summary[name] for name in _WHO if summary.get(name)), "another program")
+
+
+def staged(ours: TableMetadata) -> dict[str, Any]:
+    """Return the columns and the partitions with which a catalog stages a new table.
+
+    It gives the columns other ids, in their order, and some catalogs keep the partitions that they
+    have made of that. So partition columns have the places that their ids are, among others.
+    """
+    schema, spec = current_schema(ours), ours["partition-specs"][0]
+    if not spec["fields"]:
+        return {"schema": schema}
+    columns = {field["id"]: field for field in schema["fields"] if isinstance(field["type"], str)}
+    fields = [
+        columns.get(own) or {"id": own, "name": f"_unused_{own}", "required": False, "type": "int"}
+        for own in range(1, max(columns) + 1)
+    ]
+    return {"schema": schema | {"fields": fields}, "partition-spec": spec}
+
+
+def creation(name: CatalogName, made: TableMetadata, ours: TableMetadata) -> Change:
+    """Return the change that makes a table of which the catalog has answered with `made`."""
+    updates: list[Change] = [
+        {"action": "assign-uuid", "uuid": made["table-uuid"]},
+        {"action": "upgrade-format-version", "format-version": 3},
+        {"action": "set-location", "location": made["location"]},
+        _schema_added(current_schema(ours), ours),
+        {"action": "set-current-schema", "schema-id": _LAST_ADDED},
+        {"action": "add-spec", "spec": ours["partition-specs"][0]},
+        {"action": "set-default-spec", "spec-id": _LAST_ADDED},
+        {"action": "add-sort-order", "sort-order": ours["sort-orders"][0]},
+        {"action": "set-default-sort-order", "sort-order-id": _LAST_ADDED},
+        {
+            "action": "set-properties",
+            "updates": ours["properties"]
+            | {_TABLE_ID: ours["table-uuid"], _LOCATION: ours["location"]},
+        },
+    ]
+    nothing: TableMetadata = {"schemas": [], "snapshots": [], "refs": {}}
+    updates += _snapshots_added(nothing, ours)
+    requirements = [{"type": "assert-create"}]
+    return {"identifier": name.identifier, "requirements": requirements, "updates": updates}
+
+
+def change(name: CatalogName, theirs: TableMetadata, ours: TableMetadata) -> Change | None:
+    """Return what leads from the catalog's table, an earlier state, to ours; None if nothing."""
+    updates = [
+        *_columns_changed(theirs, ours),
+        *_snapshots_added(theirs, ours),
+        *_snapshots_removed(theirs, ours),
+    ]
+    if not updates:
+        return None
+    requirements = [
+        {"type": "assert-table-uuid", "uuid": theirs["table-uuid"]},
+        {"type": "assert-ref-snapshot-id", "ref": _MAIN, "snapshot-id": head_of(theirs)},
+    ]
+    return {"identifier": name.identifier, "requirements": requirements, "updates": updates}
+
+
+def has_our_ids(theirs: TableMetadata, ours: TableMetadata) -> bool:
+    """Return whether the catalog has kept the ids of columns and partitions."""
+    specs = {spec["spec-id"]: spec["fields"] for spec in theirs["partition-specs"]}
+    own = ours["partition-specs"][0]
+    is_same_schema = _schema_id(theirs, current_schema(ours)) == theirs["current-schema-id"]
+    is_same_spec = theirs["default-spec-id"] == own["spec-id"]
+    return is_same_schema and is_same_spec and bool(specs.get(own["spec-id"]) == own["fields"])
+
+
+def _columns_changed(theirs: TableMetadata, ours: TableMetadata) -> list[Change]:
+    own = current_schema(ours)
+    known = _schema_id(theirs, own)
+    if known is None:
+        return [
+            _schema_added(own, ours),
+            {"action": "set-current-schema", "schema-id": _LAST_ADDED},
+        ]
+    if known == theirs["current-schema-id"]:
+        return []
+    return [{"action": "set-current-schema", "schema-id": known}]
+
+
+def _schema_added(schema: Mapping[str, Any], ours: TableMetadata) -> Change:
+    last = ours["last-column-id"]
+    return {"action": "add-schema", "schema": dict(schema), "last-column-id": last}
+
+
+def _snapshots_added(theirs: TableMetadata, ours: TableMetadata) -> list[Change]:
+    """Return new snapshots, and where branch and tags are."""
+    last = theirs.get("last-sequence-number") or 0
+    schemas = {s["schema-id"]: _schema_id(theirs, s) for s in ours["schemas"]}
+    updates: list[Change] = []
+    known = {entry["snapshot-id"] for entry in _snapshots(theirs)}
+    for entry in sorted(ours["snapshots"], key=lambda entry: entry["sequence-number"]):
+        if entry["sequence-number"] <= last:
+            continue
+        own = schemas.get(entry["schema-id"])
+        # Which number the catalog gives to a new schema is not known yet; without one, a snapshot
+        # is read with the current columns.
+        number = {} if own is None else {"schema-id": own}
+        rest = {key: value for key, value in entry.items() if key != "schema-id"}
+        updates.append({"action": "add-snapshot", "snapshot": rest | number})
+        known.add(entry["snapshot-id"])
+    had = _refs(theirs)
+    for ref, own in ours["refs"].items():
+        number, kind = own["snapshot-id"], own["type"]
+        if number in known and had.get(ref) != number:
+            set_ref = {"action": "set-snapshot-ref", "ref-name": ref}
+            updates.append(set_ref | {"type": kind, "snapshot-id": number})
+    return updates
+
+
+def _snapshots_removed(theirs: TableMetadata, ours: TableMetadata) -> list[Change]:
+    """Return snapshots that Delta may delete the files of, and tags of cuts that are over."""
+    updates: list[Change] = [
+        {"action": "remove-snapshot-ref", "ref-name": ref}
+        for ref in _refs(theirs)
+        if _TAGS.fullmatch(ref) and ref not in ours["refs"]
+    ]
+    kept = {entry["snapshot-id"] for entry in ours["snapshots"]}
+    gone = [e["snapshot-id"] for e in _snapshots(theirs) if e["snapshot-id"] not in kept]
+    if gone:
+        updates.append({"action": "remove-snapshots", "snapshot-ids": sorted(gone)})
+    return updates
+
+
+def _snapshots(metadata: TableMetadata) -> list[dict[str, Any]]:
+    return metadata.get("snapshots") or []
+
+
+def _refs(metadata: TableMetadata) -> dict[str, int]:
+    refs = metadata.get("refs") or {}
+    return {name: ref["snapshot-id"] for name, ref in refs.items()}
+
+
+def head_of(metadata: TableMetadata) -> int | None:
+    """Return the current snapshot; some catalogs write -1 for none."""
+    head = metadata.get("current-snapshot-id")
+    return None if head is None or head < 0 else head
+
+
+def _sequence(metadata: TableMetadata, snapshot: int) -> int | None:
+    found = (e["sequence-number"] for e in _snapshots(metadata) if e["snapshot-id"] == snapshot)
+    return next(found, None)
+
+
+def _schema_id(metadata: TableMetadata, schema: Mapping[str, Any]) -> int | None:
+    """Return the number that a table gives to a schema of ours."""
+    wanted = _comparable(schema["fields"])
+    same = [s["schema-id"] for s in metadata["schemas"] if _comparable(s["fields"]) == wanted]
+    return same[0] if same else None
+
+
+def _comparable(kind: Any) -> Any:
+    """Return fields or a type in one form of those in which catalogs write them."""
+    if isinstance(kind, str):
+        return kind.replace(" ", "")
+    if isinstance(kind, list):
+        return [
+            (f["id"], f["name"], f["required"], f.get("doc"), _comparable(f["type"])) for f in kind
+        ]
+    if kind["type"] == "struct":
+        return _comparable(kind["fields"])
+    return kind["element-id"], _comparable(kind["element"])

@@ -1,0 +1,324 @@
+"""A client of Iceberg REST catalogs, with the requests that a publisher needs.
+
+    catalog = RestCatalog(CatalogAccess("https://catalog.example", "main", login))
+    catalog.load(name)        a table as the catalog has it; None if there is none
+    catalog.commit(changes)   updates of tables: all of them or none
+
+The catalog writes `metadata.json` of its tables; all other files are ours. A change whose outcome
+is unknown is not sent a second time: who asks for it loads the table, and sees.
+
+https://github.com/apache/iceberg/blob/main/open-api/rest-catalog-open-api.yaml
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from http.client import HTTPException
+from typing import Any, Final, NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode
+from urllib.request import Request, build_opener
+
+import orjson
+
+from stream_jobs.errors import MirrorError
+from stream_jobs.iceberg import catalog_errors
+from stream_jobs.iceberg.catalog_login import CatalogAccess
+from stream_jobs.iceberg.metadata import TableMetadata
+
+Change = dict[str, Any]
+
+_SECONDS: Final = 30.0
+# The metadata of a table with all of its snapshots, and a text for people.
+_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+_SAID_MAX: Final = 300
+# Attempts, of which the catalog has certainly done none; and the pause before the first of them.
+_ATTEMPTS: Final = 3
+_PAUSE_SECONDS: Final = 0.2
+_LOGIN: Final = (HTTPStatus.UNAUTHORIZED, 419)
+_UNDONE: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+_LATER: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+# What a catalog answers to a request that it does not know.
+_UNKNOWN: Final = (
+    HTTPStatus.NOT_FOUND,
+    HTTPStatus.METHOD_NOT_ALLOWED,
+    HTTPStatus.NOT_ACCEPTABLE,
+    HTTPStatus.NOT_IMPLEMENTED,
+)
+_TRANSACTIONS: Final = "/transactions/commit"
+
+
+class CatalogName(NamedTuple):
+    """The name of a table in a catalog."""
+
+    namespace: tuple[str, ...]
+    table: str
+
+    def __str__(self) -> str:
+        """Return it as people write it."""
+        return ".".join((*self.namespace, self.table))
+
+    @property
+    def identifier(self) -> dict[str, Any]:
+        """The name as the protocol has it."""
+        return {"namespace": list(self.namespace), "name": self.table}
+
+
+class CatalogAway(MirrorError):
+    """The catalog has not answered, or not said whether it has done something."""
+
+
+class CatalogConflict(MirrorError):
+    """Something is not, or no longer, as the request expects it."""
+
+
+class _Answer(NamedTuple):
+    status: int
+    document: Any  # None if it is no JSON
+
+    @property
+    def is_done(self) -> bool:
+        return self.status < HTTPStatus.MULTIPLE_CHOICES
+
+    @property
+    def said(self) -> str:
+        """The words of the catalog, and its kind of error."""
+        facts = self.document if isinstance(self.document, dict) else {}
+        error = facts.get("error")
+        if isinstance(error, dict):
+            return f"{error.get('message', '')} ({error.get('type', self.status)})"[:_SAID_MAX]
+        if isinstance(error, str):
+            return f"{facts.get('error_description', '')} ({error})"[:_SAID_MAX]
+        return f"HTTP {self.status}"
+
+
+class RestCatalog:
+    """A catalog; threads may share it."""
+
+    def __init__(self, access: CatalogAccess) -> None:
+        """Nothing is asked before the first call."""
+        self.url = access.url
+        self._access = access
+        self._opener = build_opener()
+        self._lock = threading.Lock()
+        # Some catalogs fail if two are made at the same time.
+        self._namespaces = threading.Lock()
+        self._base: str | None = None
+        self._token: str | None = None
+        self._expires_at = float("inf")
+        # Whether several tables can be committed in one request.
+        self.is_joint = True
+
+    def verify(self) -> None:
+        """Ask for what can be asked without a table.
+
+        Raises MirrorError if the catalog is away, or refuses the login or the warehouse.
+        """
+        self._get("/namespaces")
+
+    def load(self, name: CatalogName) -> TableMetadata | None:
+        """Return a table as the catalog has it; None if there is none. Raises MirrorError."""
+        answer = self._ask("GET", _path(name))
+        if answer.status == HTTPStatus.NOT_FOUND:
+            return None
+        return self._metadata(answer, "GET", _path(name))
+
+    def stage(self, name: CatalogName, wanted: Mapping[str, Any]) -> TableMetadata:
+        """Return what the catalog would make of a new table; nothing is made but its namespace.
+
+        Raises MirrorError.
+        """
+        path = f"{_namespace(name.namespace)}/tables"
+        facts = {"stage-create": True, "properties": {"format-version": "3"}}
+        body = {"name": name.table, **wanted, **facts}
+        answer = self._ask("POST", path, body)
+        if answer.status == HTTPStatus.NOT_FOUND:
+            with self._namespaces:
+                self._make_namespace(name.namespace)
+            answer = self._ask("POST", path, body)
+        return self._metadata(answer, "POST", path)
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        """Commit changes of tables: all or none, as far as the catalog keeps this promise.
+
+        Raises CatalogConflict if a table has changed, CatalogAway if it is not known whether they
+        are committed, and MirrorError.
+        """
+        if len(changes) == 1:
+            own = changes[0]["identifier"]
+            path = _path(CatalogName(tuple(own["namespace"]), own["name"]))
+            self._done(self._ask("POST", path, changes[0]), "POST", path)
+            return
+        answer = self._ask("POST", _TRANSACTIONS, {"table-changes": list(changes)})
+        if answer.status in _UNKNOWN:
+            self.is_joint = False
+        self._done(answer, "POST", _TRANSACTIONS)
+
+    def drop(self, name: CatalogName) -> None:
+        """Remove a table from the catalog; its files stay. Raises MirrorError."""
+        path = f"{_path(name)}?purgeRequested=false"
+        answer = self._ask("DELETE", path)
+        if answer.status != HTTPStatus.NOT_FOUND:
+            self._done(answer, "DELETE", path)
+
+    def _make_namespace(self, levels: tuple[str, ...]) -> None:
+        for count in range(1, len(levels) + 1):
+            answer = self._ask("POST", "/namespaces", {"namespace": list(levels[:count])})
+            if answer.status != HTTPStatus.CONFLICT:
+                self._done(answer, "POST", "/namespaces")
+
+    def _metadata(self, answer: _Answer, method: str, path: str) -> TableMetadata:
+        self._done(answer, method, path)
+        document = answer.document
+        known = document.get("metadata") if isinstance(document, dict) else None
+        if not isinstance(known, dict):
+            raise self._error(catalog_errors.NO_DOCUMENT, method, path)
+        metadata: TableMetadata = known
+        return metadata
+
+    def _get(self, path: str) -> _Answer:
+        answer = self._ask("GET", path)
+        self._done(answer, "GET", path)
+        return answer
+
+    def _done(self, answer: _Answer, method: str, path: str) -> None:
+        """Raise the error that an answer is."""
+        if answer.is_done:
+            return
+        status, doing = answer.status, f"{method} {path}"
+        facts: dict[str, Any] = {"catalog": self.url, "doing": doing, "why": answer.said}
+        if status in _LOGIN:
+            raise MirrorError(catalog_errors.LOGIN, **facts)
+        if status == HTTPStatus.FORBIDDEN:
+            raise MirrorError(catalog_errors.RIGHTS, **facts)
+        if status == HTTPStatus.CONFLICT:
+            raise CatalogConflict(catalog_errors.CONFLICT, **facts)
+        if status in _LATER or (
+            status >= HTTPStatus.INTERNAL_SERVER_ERROR and status not in _UNKNOWN
+        ):
+            raise CatalogAway(catalog_errors.AWAY, **facts)
+        said = answer.said
+        raise MirrorError(catalog_errors.SAID, catalog=self.url, doing=doing, said=said)
+
+    def _error(self, code: Any, method: str, path: str) -> MirrorError:
+        return MirrorError(code, catalog=self.url, doing=f"{method} {path}")
+
+    def _ask(self, method: str, path: str, body: Any = None) -> _Answer:
+        """Return the answer about a path below that of the warehouse."""
+        base = self._configured()
+        answer = self._send(method, f"{base}{path}", path, body)
+        if answer.status in _LOGIN and self._access.login.is_given:
+            # It may have expired, or been replaced.
+            with self._lock:
+                self._token = None
+            answer = self._send(method, f"{base}{path}", path, body)
+        return answer
+
+    def _configured(self) -> str:
+        """Return the URL of the warehouse, for which the catalog is asked once."""
+        if self._base is not None:
+            return self._base
+        warehouse = self._access.warehouse
+        path = "/v1/config" + (f"?{urlencode({'warehouse': warehouse})}" if warehouse else "")
+        answer = self._send("GET", f"{self.url}{path}", path, None)
+        self._done(answer, "GET", path)
+        document = answer.document
+        if not isinstance(document, dict) or not ({"defaults", "overrides"} & document.keys()):
+            raise self._error(catalog_errors.NO_DOCUMENT, "GET", path)
+        given = (document.get("defaults") or {}) | (document.get("overrides") or {})
+        url, prefix = str(given.get("uri") or self.url).rstrip("/"), str(given.get("prefix") or "")
+        endpoints = document.get("endpoints")
+        if endpoints is not None:
+            self.is_joint = any(str(each).endswith(_TRANSACTIONS) for each in endpoints)
+        self._base = f"{url}/v1" + (f"/{quote(prefix, safe='/:@')}" if prefix else "")
+        return self._base
+
+    def _send(self, method: str, url: str, path: str, body: Any) -> _Answer:
+        """Send a request, and once more if the catalog has certainly not begun with it."""
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        token = self._bearer()
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        content = None if body is None else orjson.dumps(body)
+        # The setting is checked; a catalog may name another URL of the same kinds.
+        request = Request(url, content, headers, method=method)  # noqa: S310
+        doing = f"{method} {path}"
+        answer = self._open(request, doing)
+        for attempt in range(1, _ATTEMPTS):
+            if answer.status not in _UNDONE:
+                break
+            time.sleep(_PAUSE_SECONDS * 2**attempt)
+            answer = self._open(request, doing)
+        return answer
+
+    def _open(self, request: Request, doing: str) -> _Answer:
+        try:
+            with self._opener.open(request, timeout=_SECONDS) as response:
+                return _Answer(response.status, _parsed(response.read(_ANSWER_BYTES_MAX)))
+        except HTTPError as error:
+            with error:
+                try:
+                    return _Answer(error.code, _parsed(error.read(_ANSWER_BYTES_MAX)))
+                except (OSError, HTTPException):
+                    # The status is known, and says enough.
+                    return _Answer(error.code, None)
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "reason", None) or error
+            why = str(reason) or type(reason).__name__
+            raise CatalogAway(
+                catalog_errors.AWAY, catalog=self.url, doing=doing, why=why
+            ) from error
+
+    def _bearer(self) -> str:
+        """Return the token; ask for one if there is none that is valid."""
+        with self._lock:
+            if self._token is None or time.monotonic() >= self._expires_at:
+                self._token, self._expires_at = self._new_token()
+            return self._token
+
+    def _new_token(self) -> tuple[str, float]:
+        login = self._access.login
+        if not login.client_id:
+            return login.read_token(self.url), float("inf")
+        url = login.token_url or f"{self.url}/v1/oauth/tokens"
+        form = {
+            "grant_type": "client_credentials",
+            "client_id": login.client_id,
+            "client_secret": login.read_client_secret(self.url),
+            "scope": login.scope,
+        }
+        content = urlencode(form).encode()
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        doing = f"POST {url}"
+        answer = self._open(Request(url, content, kind), doing)  # noqa: S310 - as above
+        facts = answer.document if isinstance(answer.document, dict) else {}
+        token = facts.get("access_token")
+        if answer.status == HTTPStatus.BAD_REQUEST:
+            # The answer of OAuth2 to a wrong login.
+            raise MirrorError(catalog_errors.LOGIN, catalog=self.url, doing=doing, why=answer.said)
+        self._done(answer, "POST", url)
+        if not isinstance(token, str):
+            raise self._error(catalog_errors.NO_DOCUMENT, "POST", url)
+        lasts = facts.get("expires_in")
+        # Before it expires, so that it is valid while a request is on its way.
+        seconds = lasts * 0.8 if isinstance(lasts, (int, float)) else float("inf")
+        return token, time.monotonic() + seconds
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return None
+
+
+def _namespace(levels: tuple[str, ...]) -> str:
+    # The separator of levels, as all catalogs know it.
+    return "/namespaces/" + "%1F".join(quote(level, safe="") for level in levels)
+
+
+def _path(name: CatalogName) -> str:
+    return f"{_namespace(name.namespace)}/tables/{quote(name.table, safe='')}"

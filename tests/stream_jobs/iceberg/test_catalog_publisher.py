@@ -1,0 +1,397 @@
+"""Tables in a REST catalog equal the mirror's: SeaweedFS is the catalog, others read from it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.rest import RestCatalog as PyCatalog
+
+from stream_jobs.delta.actions import Metadata
+from stream_jobs.delta.columns import new_columns
+from stream_jobs.delta.parquet_file import write_file
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import MirrorError
+from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin
+from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
+from stream_jobs.iceberg.rest_catalog import CatalogName, RestCatalog
+from tests.stream_jobs.catalog_server import KEY, SECRET, WAREHOUSE, Proxy, serve_catalog
+from tests.stream_jobs.delta.sample import Sample
+from tests.stream_jobs.iceberg.readers import DuckDB, delta_rs_rows, sorted_rows
+from tests.stream_jobs.iceberg.table_story import Published
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyiceberg.table import Table
+
+    from tests.stream_jobs.catalog_server import CatalogServer
+
+LOGIN = CatalogLogin(client_id=KEY, client_secret=SECRET, scope="catalog")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CatalogServer]:
+    yield from serve_catalog(tmp_path_factory.mktemp("catalog"))
+
+
+@pytest.fixture(scope="module")
+def duckdb() -> DuckDB:
+    return DuckDB()
+
+
+@pytest.fixture
+def proxy(server: CatalogServer) -> Iterator[Proxy]:
+    with Proxy(server.url) as proxy:
+        yield proxy
+
+
+class Lake:
+    """A mirror of some tables, their catalog, and readers of it."""
+
+    def __init__(self, server: CatalogServer, proxy: Proxy, folder: Path, count: int) -> None:
+        self.server = server
+        self.proxy = proxy
+        self.folder = folder
+        self.storage = LocalStorage(str(folder))
+        self.namespace = folder.parent.name.replace("-", "_").lower()
+        names = [f"t{number}" for number in range(count)]
+        self.samples = [Sample(self.storage, f"shop/{name}") for name in names]
+        self.published = [Published(self.storage, sample.path) for sample in self.samples]
+        self.restart()
+
+    def restart(self, *, replaces_foreign: bool = False, login: CatalogLogin = LOGIN) -> None:
+        """Begin as another process does."""
+        catalog = RestCatalog(CatalogAccess(self.proxy.url, WAREHOUSE, login))
+        files = self.published[0].files
+        self.publisher = CatalogPublisher(
+            catalog, files, f"lake.{self.namespace}_{{database}}", replaces_foreign=replaces_foreign
+        )
+        for published in self.published:
+            published.restart()
+
+    def publish(self, **facts: Any) -> list[MirrorError | None]:
+        """Publish all tables by path, and then in the catalog."""
+        for sample, published in zip(self.samples, self.published, strict=True):
+            self.publisher.expect(sample.path)
+            published.publish(sample.table, **facts)
+        return self.commit()
+
+    def commit(self) -> list[MirrorError | None]:
+        names = {sample.path: ("shop", sample.path[5:]) for sample in self.samples}
+        with ThreadPoolExecutor(4) as pool:
+            found = self.publisher.publish(names, pool)
+        return [found[sample.path] for sample in self.samples]
+
+    def catalog(self) -> PyCatalog:
+        return PyCatalog(
+            "test",
+            uri=self.server.url,
+            warehouse=WAREHOUSE,
+            token=self.server.token(),
+            **{
+                "s3.endpoint": self.server.s3,
+                "s3.access-key-id": KEY,
+                "s3.secret-access-key": SECRET,
+                "s3.region": "us-east-1",
+            },
+        )
+
+    def read(self, number: int = 0) -> Table:
+        found: Table = self.catalog().load_table(("lake", f"{self.namespace}_shop", f"t{number}"))
+        return found
+
+    def agree(self, number: int = 0) -> int:
+        """Compare what the catalog's readers see with delta-rs; return the number of rows."""
+        table = self.read(number)
+        rows = delta_rs_rows(self.published[number].delta)
+        assert sorted_rows(table.scan().to_arrow()) == rows
+        assert table.metadata.current_snapshot_id == self.samples[number].table.snapshot.version
+        return len(rows)
+
+
+@pytest.fixture
+def lake(server: CatalogServer, proxy: Proxy, tmp_path: Path) -> Lake:
+    return Lake(server, proxy, tmp_path / "mirror", 1)
+
+
+@pytest.fixture
+def pair(server: CatalogServer, proxy: Proxy, tmp_path: Path) -> Lake:
+    return Lake(server, proxy, tmp_path / "mirror", 2)
+
+
+def refused(problem: MirrorError | None) -> str:
+    assert problem is not None
+    return str(problem)
+
+
+def test_readers_of_the_catalog_agree_after_every_kind_of_commit(
+    lake: Lake, duckdb: DuckDB
+) -> None:
+    (sample,) = lake.samples
+    assert lake.publish() == [None]
+    file = sample.append(range(10))
+    assert lake.publish() == [None]
+    assert lake.agree() == 10
+    sample.kill(**{file.path: [0, 3]})
+    sample.append(range(10, 20))
+    assert lake.publish(cut=1, cuts={1: 2_000_000_000_000}) == [None]
+    assert lake.agree() == 18
+    refs = lake.read().metadata.refs
+    assert refs["cut_1"].snapshot_id == refs["latest_cut"].snapshot_id == 3
+    first, *others = sample.table.snapshot.columns
+    metadata = sample.table.snapshot.metadata.with_columns([first, *others[2:]])
+    sample.table.commit(TableCommit(metadata=metadata), "CHANGE COLUMNS")
+    assert lake.publish(cut=2, cuts={2: 2_000_000_000_000}) == [None]
+    assert lake.agree() == 18
+    assert lake.read().metadata.refs.keys() == {"main", "cut_2", "latest_cut"}
+    # Nothing has changed, so nothing is committed.
+    before = len(lake.proxy.commits())
+    assert lake.commit() == [None]
+    assert len(lake.proxy.commits()) == before
+    location = lake.read().metadata_location
+    assert duckdb.catalog_rows(location, lake.server.s3, KEY, SECRET) == delta_rs_rows(
+        lake.published[0].delta
+    )
+
+
+def test_a_table_with_partitions_keeps_its_ids(lake: Lake) -> None:
+    (sample,) = lake.samples
+    # The ids have a gap, and are not in the order of the columns.
+    kinds = {"day": pa.date32(), "gone": pa.date32(), "id": pa.int64()}
+    day, _, number = new_columns([(name, kind, {}) for name, kind in kinds.items()])
+    columns = (number, day)
+    metadata = Metadata(columns, partition_columns=("day",))
+    sample.path = "shop/t1"
+    sample.table = DeltaTable.create(lake.storage, sample.path, metadata)
+    lake.published = [Published(lake.storage, sample.path)]
+    at = dt.date(2026, 11, 28)
+    values = {day.physical_name: at.isoformat()}
+    data = pa.table({"id": [1, 2, 3]})
+    file = write_file(lake.storage, sample.path, [number], data, partition_values=values)
+    sample.table.commit(TableCommit(new=[file]), "WRITE")
+    assert lake.publish() == [None]
+    table = lake.read(1)
+    assert sorted_rows(table.scan().to_arrow()) == [(1, at), (2, at), (3, at)]
+    assert [field.source_id for field in table.spec().fields] == [day.field_id]
+
+
+def test_tables_of_a_cut_are_committed_in_one_request(pair: Lake) -> None:
+    assert pair.publish() == [None, None]
+    for sample in pair.samples:
+        sample.append(range(5))
+    before = len(pair.proxy.commits())
+    assert pair.publish(cut=1, cuts={1: 2_000_000_000_000}) == [None, None]
+    assert pair.proxy.commits()[before:] == ["POST /v1/warehouse/transactions/commit"]
+    assert [pair.agree(0), pair.agree(1)] == [5, 5]
+    assert all("cut_1" in pair.read(number).metadata.refs for number in (0, 1))
+
+
+def test_a_catalog_without_transactions_gets_one_table_after_the_other(pair: Lake) -> None:
+    config = {"defaults": {}, "overrides": {"prefix": WAREHOUSE}, "endpoints": []}
+    pair.proxy.own = lambda asked: (200, config) if "/v1/config" in asked else None
+    pair.restart()
+    pair.publish()
+    for sample in pair.samples:
+        sample.append(range(5))
+    assert pair.publish() == [None, None]
+    assert not [asked for asked in pair.proxy.asked if "transactions" in asked]
+    # Nor one that says so only when it is asked.
+    pair.proxy.own = lambda asked: (501, {}) if "transactions" in asked else None
+    pair.restart()
+    for _ in range(2):
+        for sample in pair.samples:
+            sample.append(range(5))
+        assert pair.publish() == [None, None]
+    assert len([asked for asked in pair.proxy.asked if "transactions" in asked]) == 1
+    assert [pair.agree(0), pair.agree(1)] == [15, 15]
+
+
+def test_a_death_between_two_tables_of_a_cut_is_mended_by_the_next_process(pair: Lake) -> None:
+    assert pair.publish() == [None, None]
+    for sample in pair.samples:
+        sample.append(range(5))
+    pair.proxy.own = lambda asked: (501, {}) if "transactions" in asked else None
+    pair.proxy.reaches = lambda asked: not (asked.startswith("POST") and "/tables/t1" in asked)
+    first, second = pair.publish()
+    assert first is None
+    assert "M815" in refused(second)
+    assert (pair.agree(0), pair.read(1).metadata.current_snapshot_id) == (5, 0)
+    pair.proxy.reaches = lambda _: True
+    pair.restart()
+    assert pair.commit() == [None, None]
+    assert [pair.agree(0), pair.agree(1)] == [5, 5]
+
+
+@pytest.mark.parametrize("what", ["/tables/t0", "transactions"])
+def test_a_commit_whose_answer_is_lost_is_found_and_not_repeated(pair: Lake, what: str) -> None:
+    assert pair.publish() == [None, None]
+    pair.samples[0].append(range(5))
+    if what == "transactions":
+        pair.samples[1].append(range(5))
+    before = len(pair.proxy.commits())
+    pair.proxy.answers = lambda asked: not (asked.startswith("POST") and what in asked)
+    assert pair.publish() == [None, None]
+    assert len(pair.proxy.commits()[before:]) == 1
+    assert pair.agree(0) == 5
+
+
+def test_a_catalog_that_is_away_keeps_what_its_readers_see_and_is_caught_up(lake: Lake) -> None:
+    (sample,), (published,) = lake.samples, lake.published
+    sample.append(range(5))
+    assert lake.publish() == [None]
+    seen = lake.publisher.kept(sample.path)
+    assert seen is not None
+    lake.proxy.reaches = lambda _: False
+    # More than it keeps for readers by path.
+    published.keep_snapshots(3)
+    for number in range(1, 6):
+        sample.append(range(5 * number, 5 * number + 5))
+        (problem,) = lake.publish(held=seen.snapshot)
+        assert refused(problem).startswith(
+            f"[M815] the Iceberg catalog {lake.proxy.url} does not answer GET /namespaces/lake%1F"
+        )
+        assert lake.publisher.kept(sample.path) == seen
+        assert len(lake.read().scan().to_arrow()) == 5
+    # Another process knows it, too, and without asking.
+    lake.restart()
+    published.keep_snapshots(3)
+    assert lake.publisher.kept(sample.path) == seen
+    lake.proxy.reaches = lambda _: True
+    assert lake.commit() == [None]
+    assert lake.agree() == 30
+    now = lake.publisher.kept(sample.path)
+    assert now is not None
+    assert now.at > seen.at
+    lake.restart()
+    assert lake.publisher.kept(sample.path) is None
+
+
+def test_a_table_that_was_dropped_in_the_catalog_is_made_once_more(lake: Lake) -> None:
+    lake.samples[0].append(range(5))
+    assert lake.publish() == [None]
+    lake.catalog().drop_table(("lake", f"{lake.namespace}_shop", "t0"))
+    assert lake.commit() == [None]
+    assert lake.agree() == 5
+
+
+def test_a_mirror_that_was_made_again_replaces_its_table(lake: Lake) -> None:
+    lake.samples[0].append(range(5))
+    assert lake.publish() == [None]
+    old = lake.read().metadata.table_uuid
+    # As after the folder of the Iceberg table was lost: all snapshots are others.
+    lake.published[0].files.delete(lake.samples[0].path)
+    lake.restart()
+    lake.samples[0].append(range(5, 9))
+    assert lake.publish() == [None]
+    assert lake.agree() == 9
+    assert lake.read().metadata.table_uuid != old
+
+
+def overwrite(lake: Lake, snapshot: int) -> None:
+    """Commit as another program does, for example one that compacts."""
+    found = lake.read().metadata
+    head = found.current_snapshot()
+    assert head is not None
+    assert head.sequence_number is not None
+    entry = {
+        "snapshot-id": snapshot,
+        "parent-snapshot-id": head.snapshot_id,
+        "sequence-number": head.sequence_number + 1,
+        "timestamp-ms": found.last_updated_ms + 1,
+        "first-row-id": 10_000,
+        "added-rows": 0,
+        "manifest-list": f"{found.location}/metadata/snap-{snapshot}.avro",
+        "summary": {"operation": "overwrite", "engine-name": "spark"},
+    }
+    main = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch"}
+    name = CatalogName(("lake", f"{lake.namespace}_shop"), "t0")
+    updates = [{"action": "add-snapshot", "snapshot": entry}, main | {"snapshot-id": snapshot}]
+    RestCatalog(CatalogAccess(lake.server.url, WAREHOUSE, LOGIN)).commit(
+        [{"identifier": name.identifier, "requirements": [], "updates": updates}]
+    )
+
+
+def test_a_commit_of_another_program_stops_the_table_or_is_replaced(lake: Lake) -> None:
+    (sample,) = lake.samples
+    sample.append(range(5))
+    assert lake.publish() == [None]
+    overwrite(lake, 77)
+    head = 77
+    (problem,) = lake.publish()
+    assert refused(problem).startswith(
+        f"[M820] lake.{lake.namespace}_shop.t0 in the Iceberg catalog {lake.proxy.url}: "
+        f"spark has committed snapshot {head} (overwrite); let no other program write"
+    )
+    # It stays as it is.
+    sample.append(range(5, 9))
+    assert "M820" in refused(lake.publish()[0])
+    assert lake.read().metadata.current_snapshot_id == head
+    lake.restart(replaces_foreign=True)
+    assert lake.commit() == [None]
+    assert lake.agree() == 9
+
+
+def test_a_table_of_somebody_else_is_never_touched(lake: Lake) -> None:
+    lake.catalog().create_namespace_if_not_exists(("lake",))
+    space = ("lake", f"{lake.namespace}_shop")
+    lake.catalog().create_namespace_if_not_exists(space)
+    schema = pa.schema([("a", pa.int32())])
+    made = lake.catalog().create_table((*space, "t0"), schema)
+    lake.restart(replaces_foreign=True)
+    (problem,) = lake.publish()
+    assert refused(problem).startswith(
+        f"[M819] lake.{lake.namespace}_shop.t0 in the Iceberg catalog {lake.proxy.url} is not a "
+        f"table of this mirror, but one at {made.location()}; drop this table"
+    )
+    assert lake.read().metadata.table_uuid == made.metadata.table_uuid
+
+
+def test_a_stale_head_is_looked_at_again(lake: Lake) -> None:
+    (sample,) = lake.samples
+    assert lake.publish() == [None]
+    sample.append(range(5))
+    # Another process of the same job commits first.
+    is_first = [True]
+
+    def overtake(asked: str) -> tuple[int, Any] | None:
+        if asked.startswith("POST") and "/tables/t0" in asked and is_first.pop():
+            is_first.append(False)
+            said = {"error": {"message": "branch main has changed", "type": "CommitFailed"}}
+            return 409, said
+        return None
+
+    lake.proxy.own = overtake
+    assert lake.publish() == [None]
+    assert lake.agree() == 5
+    conflict = {"error": {"message": "branch main has changed", "type": "CommitFailed"}}
+    lake.proxy.own = lambda asked: (
+        (409, conflict) if "/tables/t0" in asked and "POST" in asked else None
+    )
+    sample.append(range(5, 6))
+    assert refused(lake.publish()[0]).startswith(
+        f"[M821] the Iceberg catalog {lake.proxy.url} refuses POST /namespaces/lake%1F"
+        f"{lake.namespace}_shop/tables/t0: another commit was first: branch main has changed "
+        "(CommitFailed); nothing, if it does not go on"
+    )
+
+
+def test_a_catalog_that_gives_other_ids_does_not_keep_the_table(lake: Lake) -> None:
+    lake.samples[0].append(range(5))
+    name = f"/namespaces/lake%1F{lake.namespace}_shop/tables/t0"
+    made = {"metadata": {"partition-specs": [], "schemas": [], "current-schema-id": 0}}
+    made["metadata"]["default-spec-id"] = 0
+    answers = iter([(404, {}), (200, made)])
+    lake.proxy.own = lambda asked: (
+        next(answers) if asked.endswith(name) and "GET" in asked else None
+    )
+    assert refused(lake.publish()[0]).startswith(
+        f"[M818] the Iceberg catalog {lake.proxy.url} refuses to make lake.{lake.namespace}_shop.t0"
+        ": it has given columns or partitions other ids; look at"
+    )
+    assert any(asked.startswith("DELETE") for asked in lake.proxy.asked)

@@ -1,0 +1,163 @@
+"""The client of REST catalogs: logins, refusals, and answers that are none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import MirrorError
+from stream_jobs.iceberg import catalog_errors
+from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin
+from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
+from stream_jobs.iceberg.rest_catalog import CatalogAway, CatalogName, RestCatalog
+from stream_jobs.iceberg.table_files import TableFiles
+from tests.stream_jobs.catalog_server import KEY, SECRET, WAREHOUSE, Proxy, serve_catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.stream_jobs.catalog_server import CatalogServer
+
+NAME = CatalogName(("shop",), "orders")
+LOGIN = CatalogLogin(client_id=KEY, client_secret=SECRET, scope="catalog")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CatalogServer]:
+    yield from serve_catalog(tmp_path_factory.mktemp("catalog"))
+
+
+@pytest.fixture
+def proxy(server: CatalogServer) -> Iterator[Proxy]:
+    with Proxy(server.url) as proxy:
+        yield proxy
+
+
+def asked(url: str, login: CatalogLogin = LOGIN, warehouse: str = WAREHOUSE) -> str:
+    """Return the error of a request."""
+    with pytest.raises(MirrorError) as caught:
+        RestCatalog(CatalogAccess(url, warehouse, login)).verify()
+    return str(caught.value)
+
+
+def test_a_wrong_login_is_told(server: CatalogServer) -> None:
+    wrong = CatalogLogin(client_id=KEY, client_secret="wrong")
+    assert asked(server.url, wrong) == (
+        f"[M816] the Iceberg catalog {server.url} refuses the login for POST {server.url}"
+        "/v1/oauth/tokens: Invalid client credentials (invalid_client); give a valid token (token, "
+        "token_file, token_command) or login (client_id, client_secret) in [iceberg]"
+    )
+    assert asked(server.url, CatalogLogin(token="wrong")) == (
+        f"[M816] the Iceberg catalog {server.url} refuses the login for GET "
+        "/namespaces: Bearer token is invalid or expired (NotAuthorizedException); give a valid "
+        "token (token, token_file, token_command) or login (client_id, client_secret) in [iceberg]"
+    )
+
+
+def test_an_account_without_rights_is_told_what_it_lacks(server: CatalogServer) -> None:
+    assert asked(server.url, CatalogLogin()) == (
+        f"[M817] the Iceberg catalog {server.url} does not permit GET /namespaces: Access Denied. "
+        "(ForbiddenException); grant this right to the account of the job: it creates namespaces, "
+        "and creates, changes and drops its tables"
+    )
+
+
+def test_an_unknown_warehouse_is_told(server: CatalogServer) -> None:
+    text = asked(server.url, warehouse="nope")
+    assert text.startswith(
+        f"[M818] the Iceberg catalog {server.url} refuses GET /namespaces: table bucket nope not "
+        "found"
+    )
+
+
+def test_a_table_of_an_unknown_namespace_is_none(server: CatalogServer) -> None:
+    assert RestCatalog(CatalogAccess(server.url, WAREHOUSE, LOGIN)).load(NAME) is None
+
+
+def test_a_token_in_a_file_is_read_once_more_when_it_is_refused(
+    server: CatalogServer, proxy: Proxy, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(server.token() + "\n")
+    catalog = RestCatalog(CatalogAccess(proxy.url, WAREHOUSE, CatalogLogin(token_file=file)))
+    catalog.verify()
+    # The catalog does not know it any more, until the file has another one.
+    expired = {"error": {"message": "token has expired", "type": "NotAuthorizedException"}}
+    answers = iter([(401, expired)])
+    proxy.own = lambda _: next(answers, None)
+    catalog.verify()
+    file.write_text("wrong")
+    answers = iter([(401, expired)])
+    with pytest.raises(MirrorError) as caught:
+        catalog.verify()
+    assert caught.value.code is catalog_errors.LOGIN
+    file.unlink()
+    assert "iceberg.token_file" in asked(proxy.url, CatalogLogin(token_file=file))
+
+
+def test_a_command_writes_the_token_and_a_failure_hides_what_it_said(
+    server: CatalogServer,
+) -> None:
+    command = ("sh", "-c", f"echo {server.token()}")
+    RestCatalog(CatalogAccess(server.url, WAREHOUSE, CatalogLogin(token_command=command))).verify()
+    text = asked(server.url, CatalogLogin(token_command=("sh", "-c", "echo s3cret; exit 7")))
+    assert text.startswith("[M816]")
+    assert "iceberg.token_command: sh ended with exit code 7" in text
+    assert "s3cret" not in text
+
+
+def test_a_secret_in_a_file_is_read(server: CatalogServer, tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text(f"{SECRET}\n")
+    login = CatalogLogin(client_id=KEY, client_secret_file=file)
+    RestCatalog(CatalogAccess(server.url, WAREHOUSE, login)).verify()
+    file.unlink()
+    assert "iceberg.client_secret_file" in asked(server.url, login)
+
+
+def test_a_request_that_a_busy_catalog_has_not_begun_is_sent_again(proxy: Proxy) -> None:
+    answers: Iterator[tuple[int, Any]] = iter([(503, {}), (429, {})])
+    proxy.own = lambda asked: next(answers, None) if "namespaces" in asked else None
+    RestCatalog(CatalogAccess(proxy.url, WAREHOUSE, LOGIN)).verify()
+    proxy.own = lambda asked: (503, {}) if "namespaces" in asked else None
+    text = asked(proxy.url)
+    assert text.startswith(
+        f"[M815] the Iceberg catalog {proxy.url} does not answer GET /namespaces: HTTP 503; look "
+        "whether the catalog runs"
+    )
+
+
+@pytest.mark.parametrize("answer", [(200, []), (200, {"pages": 7})])
+def test_a_server_that_is_no_catalog_is_told(proxy: Proxy, answer: tuple[int, Any]) -> None:
+    proxy.own = lambda asked: answer if "config" in asked else None
+    assert asked(proxy.url).startswith(
+        f"[M818] the Iceberg catalog {proxy.url} refuses GET /v1/config?warehouse=warehouse: the "
+        "answer is none of an Iceberg REST catalog"
+    )
+
+
+def test_the_start_of_a_job_tries_the_catalog_and_outlasts_one_that_is_away(
+    proxy: Proxy, tmp_path: Path
+) -> None:
+    files = TableFiles(LocalStorage(str(tmp_path)), f"file://{tmp_path}")
+
+    def start(login: CatalogLogin) -> None:
+        catalog = RestCatalog(CatalogAccess(proxy.url, WAREHOUSE, login))
+        CatalogPublisher(catalog, files, "{database}", replaces_foreign=False).verify()
+
+    start(LOGIN)
+    with pytest.raises(MirrorError) as caught:
+        start(CatalogLogin())
+    assert str(caught.value) == (
+        "[M822] the job cannot use its Iceberg catalog: the Iceberg catalog "
+        f"{proxy.url} does not permit GET /namespaces: Access Denied. (ForbiddenException); mend "
+        "[iceberg] in the configuration, or the rights of the account; without iceberg.catalog, "
+        "the Iceberg tables are found by their paths alone"
+    )
+    proxy.reaches = lambda _: False
+    start(LOGIN)
+    with pytest.raises(CatalogAway):
+        RestCatalog(CatalogAccess(proxy.url, WAREHOUSE, LOGIN)).verify()
