@@ -57,12 +57,17 @@ def delta_rs_rows(path: str) -> Rows:
     return _sorted(pa.table(query))
 
 
-def kernel_rows(session: SparkSession, path: str) -> Rows:
+def kernel_rows(session: SparkSession, path: str, version: int | None = None) -> Rows:
     assert session._jvm is not None
     kernel: Any = session._jvm.io.delta.kernel
     one = kernel.internal.util.Utils.singletonCloseableIterator
     engine = kernel.defaults.engine.DefaultEngine.create(session._jsc.hadoopConfiguration())
-    snapshot = kernel.Table.forPath(engine, path).getLatestSnapshot(engine)
+    table = kernel.Table.forPath(engine, path)
+    snapshot = (
+        table.getLatestSnapshot(engine)
+        if version is None
+        else table.getSnapshotAsOfVersion(engine, version)
+    )
     scan = snapshot.getScanBuilder().build()
     state = scan.getScanState(engine)
     physical = kernel.internal.data.ScanStateRow.getPhysicalDataReadSchema(state)

@@ -29,10 +29,10 @@ def pyiceberg_rows(folder: Path, snapshot: int | None = None) -> Rows:
     return sorted_rows(opened(folder).scan(snapshot_id=snapshot).to_arrow())
 
 
-def polars_rows(folder: Path) -> Rows:
-    return sorted_rows(
-        pl.scan_iceberg(opened(folder), reader_override="native").collect().to_arrow()
-    )
+def polars_rows(folder: Path, snapshot: int | None = None) -> Rows:
+    table = opened(folder)
+    found = pl.scan_iceberg(table, snapshot_id=snapshot, reader_override="native")
+    return sorted_rows(found.collect().to_arrow())
 
 
 class DuckDB:
