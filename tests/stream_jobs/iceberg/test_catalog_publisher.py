@@ -265,6 +265,8 @@ def test_a_catalog_that_is_away_keeps_what_its_readers_see_and_is_caught_up(lake
     lake.proxy.reaches = lambda _: True
     assert lake.commit() == [None]
     assert lake.agree() == 30
+    # It went on from there.
+    assert not [asked for asked in lake.proxy.asked if asked.startswith("DELETE")]
     now = lake.publisher.kept(sample.path)
     assert now is not None
     assert now.at > seen.at
