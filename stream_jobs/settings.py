@@ -89,6 +89,8 @@ class MirrorSettings(Section):
     path: Annotated[str, Field(min_length=1)]
     # What each mirror can be read as.
     formats: Annotated[Formats, Field(min_length=1)] = ["delta"]
+    # Whether new mirrors have Delta's change data feed.
+    change_data_feed: bool = False
     # Structured Streaming's own folder; empty for one of this user and pipeline.
     checkpoint: str = ""
     # Commits that are written at the same time.

@@ -149,7 +149,7 @@ _READER_FEATURES = ("columnMapping", "deletionVectors", "timestampNtz")
 _WRITER_FEATURES = (*_READER_FEATURES, "domainMetadata")
 # The feature is a duty: vacuum checks the protocol. Clustering columns have statistics.
 _READER_KNOWN = frozenset((*_READER_FEATURES, "vacuumProtocolCheck"))
-_WRITER_KNOWN = _READER_KNOWN | {"domainMetadata", "clustering"}
+_WRITER_KNOWN = _READER_KNOWN | {"domainMetadata", "clustering", "changeDataFeed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +235,10 @@ class Features:
     def with_clustering(self) -> Features:
         """Return the features of a table that has clustering columns, too."""
         return replace(self, writer=(*self.writer, "clustering"))
+
+    def with_change_data(self) -> Features:
+        """Return the features of a table that has the change data feed, too."""
+        return replace(self, writer=(*self.writer, "changeDataFeed"))
 
     def refuse_unknown(self, path: str) -> None:
         """Raise MirrorError unless this program may read and write the table at `path`."""

@@ -18,7 +18,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stream_jobs.delta import checkpoint
+from stream_jobs.delta import change_data, checkpoint
 from stream_jobs.delta.actions import location_of
 from stream_jobs.delta.deletion_vectors import DeletionVector
 from stream_jobs.delta.log import Log, LogListing, now
@@ -189,13 +189,18 @@ def vacuum(table: DeltaTable, files_max: int, at: int | None = None) -> VacuumRe
     for file in table.storage.list(table.path):
         if deleted == files_max:
             break
-        hidden = _HIDDEN.fullmatch(file.name) and not _TEMPORARY.fullmatch(file.name)
-        if hidden or file.name in needed or file.modified >= since:
+        if _is_hidden(file.name) or file.name in needed or file.modified >= since:
             continue
         table.storage.delete(f"{table.path}/{file.name}")
         deleted += 1
         size += file.size
     return VacuumResult(deleted, size)
+
+
+def _is_hidden(name: str) -> bool:
+    """Return whether a file is none of the table's, or one of its log."""
+    own = name.startswith(change_data.FOLDER) or _TEMPORARY.fullmatch(name)
+    return not own and _HIDDEN.fullmatch(name) is not None
 
 
 def _removed(log: Log, listing: LogListing, snapshot: Snapshot) -> Iterator[pa.Array]:

@@ -50,25 +50,8 @@ def write_file(
     before a commit adds it. Raises MirrorError if the storage fails, pa.ArrowInvalid if values do
     not fit into their columns.
     """
-    arrays = [_cast(data[column.name], column.type) for column in columns]
-    schema = physical_schema(columns)
-    physical = pa.Table.from_arrays(
-        [_renamed(array, field.type) for array, field in zip(arrays, schema, strict=True)],
-        schema=schema,
-    )
-    sink = pa.BufferOutputStream()
-    is_small = data.num_rows < _SMALL_ROWS
-    pq.write_table(
-        physical,
-        sink,
-        compression="snappy" if is_small else "zstd",
-        compression_level=None if is_small else 1,
-        use_dictionary=False,
-        write_statistics=not is_small,
-        store_schema=False,
-        row_group_size=_ROW_GROUP_ROWS,
-    )
-    content = sink.getvalue()
+    physical = file_rows(columns, data)
+    content = written_bytes(physical)
     path = f"part-{uuid.uuid4()}.parquet"
     storage.write(f"{table}/{path}", memoryview(content))
     return DataFile(
@@ -80,6 +63,34 @@ def write_file(
         partition_values=partition_values or {},
         tags=tags or {},
     )
+
+
+def file_rows(columns: Sequence[Column], data: pa.Table) -> pa.Table:
+    """Return `data` as a file has it, with the physical names of `columns` and their field ids.
+
+    Raises pa.ArrowInvalid if values do not fit into their columns.
+    """
+    arrays = [_cast(data[column.name], column.type) for column in columns]
+    schema = physical_schema(columns)
+    arrays = [_renamed(array, field.type) for array, field in zip(arrays, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def written_bytes(physical: pa.Table) -> pa.Buffer:
+    """Return a Parquet file with these rows."""
+    sink = pa.BufferOutputStream()
+    is_small = physical.num_rows < _SMALL_ROWS
+    pq.write_table(
+        physical,
+        sink,
+        compression="snappy" if is_small else "zstd",
+        compression_level=None if is_small else 1,
+        use_dictionary=False,
+        write_statistics=not is_small,
+        store_schema=False,
+        row_group_size=_ROW_GROUP_ROWS,
+    )
+    return sink.getvalue()
 
 
 def read_columns(
@@ -121,7 +132,7 @@ def rows_at(
         data = reader.read_row_groups(groups.tolist(), columns=names, use_threads=False)
         return data.take(pa.array(begin[place] + positions - starts[group_of]))
 
-    return _read(storage, table, file, columns, read)
+    return _read(storage, table, file, columns, read, len(positions))
 
 
 def _read(
@@ -130,8 +141,12 @@ def _read(
     file: DataFile,
     columns: Sequence[Column],
     read: Callable[[pq.ParquetFile, list[str]], pa.Table],
+    rows: int | None = None,
 ) -> pa.Table:
-    """Return `columns` of the rows that `read` returns with the names of the file."""
+    """Return `columns` of the rows that `read` returns with the names of the file.
+
+    If the file has none of the columns, `rows` says how many there are.
+    """
     path, source = f"{table}/{file.location}", None
     if 0 < file.size <= _READ_BYTES:
         content = storage.read(path)
@@ -148,7 +163,7 @@ def _read(
         arrays = [
             _cast(_renamed(data[column.physical_name], column.type), column.type)
             if column.physical_name in present
-            else _constant(column, file, data.num_rows)
+            else _constant(column, file, data.num_rows if rows is None else rows)
             for column in columns
         ]
     except (pa.ArrowException, ValueError, OSError) as error:

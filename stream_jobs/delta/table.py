@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from pyroaring import BitMap
 
-from stream_jobs.delta import deletion_vectors
+from stream_jobs.delta import change_data, deletion_vectors
 from stream_jobs.delta.actions import DataFile, Features, Metadata
 from stream_jobs.delta.log import Log, now
 from stream_jobs.delta.snapshot import CLUSTERING, Snapshot, SnapshotBuilder
@@ -35,6 +35,8 @@ class TableCommit:
     metadata: Metadata | None = None
     domains: Mapping[str, str] = field(default_factory=dict)
     transactions: Mapping[str, int] = field(default_factory=dict)
+    # Columns that a row of `new` has in common with the dead one that it replaces, for the feed.
+    key: Sequence[str] = ()
     # False if `new` has only rows of `removed`: streams that read the table skip such a commit.
     data_change: bool = True
     # What the history of the table shows as the writer's own words.
@@ -93,6 +95,8 @@ class DeltaTable:
         began = time.monotonic()
         log = Log(storage, path)
         features, domains = Features(), dict(domains or {})
+        if change_data.is_on(metadata.configuration):
+            features = features.with_change_data()
         if clustering:
             physical = {column.name: column.physical_name for column in metadata.columns}
             columns = [[physical[name]] for name in clustering]
@@ -187,27 +191,66 @@ class DeltaTable:
             raise MirrorError(delta_errors.FILES_GONE, path=self.path, files=missing)
         for file in change.removed:
             yield file.removed(at, data_change=change.data_change)
-        yield from self._dead(change, at)
+        killed = self._killed(change)
+        yield from self._dead(killed, at, data_change=change.data_change)
         for file in change.new:
             yield file.added(data_change=change.data_change)
+        yield from self._feed(change, killed)
 
-    def _dead(self, change: TableCommit, at: int) -> Iterator[dict[str, Any]]:
-        """Yield the actions of dead rows, and write their vectors."""
-        changed: list[tuple[DataFile, BitMap]] = []
+    def _killed(self, change: TableCommit) -> list[_KilledRows]:
+        """Return the rows that `change` kills; those that are dead already are left out."""
+        killed = []
         for path, serialised in change.dead.items():
             file = self.snapshot.files[path]
-            dead = BitMap.deserialize(serialised)
+            rows = dead = BitMap.deserialize(serialised)
             if file.deletion_vector:
-                dead |= deletion_vectors.load(self.storage, self.path, file.deletion_vector)
-            if len(dead) == file.deleted:
-                continue
-            yield file.removed(at, data_change=change.data_change)
-            if len(dead) != file.rows:
-                changed.append((file, dead))
-        vectors = deletion_vectors.store(self.storage, self.path, [dead for _, dead in changed])
+                known = deletion_vectors.load(self.storage, self.path, file.deletion_vector)
+                rows, dead = dead - known, dead | known
+            if rows:
+                killed.append(_KilledRows(file, rows, dead))
+        return killed
+
+    def _dead(
+        self, killed: Sequence[_KilledRows], at: int, *, data_change: bool
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the actions of dead rows, and write their vectors."""
+        for rows in killed:
+            yield rows.file.removed(at, data_change=data_change)
+        left = [rows for rows in killed if not rows.is_whole]
+        vectors = deletion_vectors.store(self.storage, self.path, [rows.dead for rows in left])
         self.add_written(sum(vector.size for vector in vectors if vector.path))
-        for (file, _), vector in zip(changed, vectors, strict=True):
-            yield file.with_vector(vector).added(data_change=change.data_change)
+        for rows, vector in zip(left, vectors, strict=True):
+            yield rows.file.with_vector(vector).added(data_change=data_change)
+
+    def _feed(self, change: TableCommit, killed: Sequence[_KilledRows]) -> Iterator[dict[str, Any]]:
+        """Yield the actions of the change data feed, and write its files.
+
+        Without them, readers take rows of added files as inserted, and of removed ones as deleted.
+        """
+        metadata = change.metadata or self.snapshot.metadata
+        if not change_data.is_on(metadata.configuration) or not change.data_change:
+            return
+        if not killed or (not change.new and all(rows.is_whole for rows in killed)):
+            return
+        dead = [change_data.DeadRows(rows.file, rows.rows) for rows in killed]
+        for file in change_data.write_changes(
+            self.storage, self.path, metadata, dead, change.new, change.key
+        ):
+            self.add_written(file.size)
+            yield file.action()
+
+
+class _KilledRows(NamedTuple):
+    """The rows of a file that a commit kills."""
+
+    file: DataFile
+    rows: BitMap
+    dead: BitMap  # with those that were dead before
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no row is left."""
+        return len(self.dead) == self.file.rows
 
 
 def _domains(domains: Mapping[str, str]) -> Iterator[dict[str, Any]]:

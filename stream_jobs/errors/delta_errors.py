@@ -55,7 +55,7 @@ FEATURES_UNKNOWN = table_failure(
     "{path}: the table uses features of Delta that this job does not know: {features}",
     "remove them: ALTER TABLE ... DROP FEATURE",
     cause="Another program changed the table. A writer must obey all features of a table.",
-    example={"path": _TABLE, "features": ["changeDataFeed"]},
+    example={"path": _TABLE, "features": ["rowTracking"]},
 )
 OTHER_PROTOCOL = table_failure(
     "M507",
@@ -106,4 +106,13 @@ NO_PARTITION = table_failure(
     "choose a column of integers, dates or decimals, or one of texts that are never empty",
     cause="Delta stores values of partitions as texts, and an empty text there means NULL.",
     example={"path": _TABLE, "column": "status"},
+)
+FEED_NAMES = table_failure(
+    "M522",
+    "{path}: the change data feed has columns of its own with the names of {columns}",
+    "give the columns other names, or switch the feed off: ALTER TABLE ... SET TBLPROPERTIES "
+    "('delta.enableChangeDataFeed' = false)",
+    cause="Readers of the feed add _change_type, _commit_version and _commit_timestamp to the "
+    "columns of the table.",
+    example={"path": _TABLE, "columns": ["_change_type"]},
 )

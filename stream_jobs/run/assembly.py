@@ -16,7 +16,7 @@ from stream_jobs.apply.task import run_task
 from stream_jobs.apply.task_messages import PartResult, Task
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.cuts.cut_target import CutTargetFinder
-from stream_jobs.delta import housekeeping
+from stream_jobs.delta import change_data, housekeeping
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
@@ -126,13 +126,14 @@ def catalog_publisher(own: IcebergSettings, files: TableFiles) -> CatalogPublish
 
 
 def delta_properties(settings: MirrorSettings) -> dict[str, str]:
-    """Return the properties of new mirrors, by which every writer of Delta tidies up.
+    """Return the properties of new mirrors, by which all writers of Delta tidy up alike.
 
     A table that changes every second has 86,400 versions a day. Delta's defaults (10 versions, 30
     days, one week) would keep millions of small files.
     """
     term = f"interval {settings.retention_hours} hours"
-    return {
+    feed = {change_data.PROPERTY: "true"} if settings.change_data_feed else {}
+    return feed | {
         housekeeping.CHECKPOINT_INTERVAL: "100",
         housekeeping.LOG_RETENTION: term,
         housekeeping.FILE_RETENTION: term,

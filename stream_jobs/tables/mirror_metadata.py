@@ -42,7 +42,7 @@ from stream_jobs.apply.changes import LastChange
 from stream_jobs.apply.task_messages import PartResult
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.source.column_types import mask_of
-from stream_jobs.source.sequence import PackedSequence, Truncate
+from stream_jobs.source.sequence import HI, LO, PackedSequence, Truncate
 from stream_jobs.source.table_schema import TableSchema
 
 if TYPE_CHECKING:
@@ -76,6 +76,13 @@ def place_of(configuration: Mapping[str, str]) -> tuple[str, str]:
     """Return the database and the name of a mirror that has these properties."""
     database, table = json.loads(configuration[PLACE_PROPERTY])
     return database, table
+
+
+def row_key_of(configuration: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns that tell the rows of a mirror with these properties apart, if any do."""
+    key = tuple(json.loads(configuration.get(KEY_PROPERTY, "[]")))
+    is_history = configuration.get(MODE_PROPERTY) == "history"
+    return (*key, HI, LO) if key and is_history else key
 
 
 def _kept(column: SchemaColumn) -> SchemaColumn:

@@ -125,7 +125,8 @@ class MirrorTable:
         Raises CommitConflict if somebody else has committed meanwhile.
         """
         new = [file for result in results for file in result.files]
-        self._commit(TableCommit(new=new, dead=_joined(results)), "MERGE", progress)
+        key = mirror_metadata.row_key_of(self.delta.snapshot.configuration)
+        self._commit(TableCommit(new=new, dead=_joined(results), key=key), "MERGE", progress)
 
     def commit_floor(self, results: Sequence[PartResult], floor: PackedSequence) -> None:
         """Commit that the rows below `floor` are gone. Raises CommitConflict as `commit_rows`."""

@@ -71,6 +71,7 @@ def test_every_key_is_documented_with_its_default(pytestconfig: pytest.Config) -
             elif not isinstance(field.default, dict):
                 default = field.default
                 spelled = f'"{default}"' if isinstance(default, str) else str(default)
+                spelled = str(default).lower() if isinstance(default, bool) else spelled
                 spelled = spelled.replace("'", '"')
                 assert re.search(rf"^# {key} = {re.escape(spelled)}$", body, re.MULTILINE), key
             else:

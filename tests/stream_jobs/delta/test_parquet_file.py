@@ -154,3 +154,12 @@ def test_the_value_of_a_partition_is_that_of_each_row(
     found = read_columns(storage, "t", file, columns)
     assert found["p"].to_pylist() == [value, value]
     assert found["p"].type == kind
+
+
+def test_rows_at_positions_have_columns_that_partition_the_table(storage: LocalStorage) -> None:
+    columns = new_columns([("id", pa.int32(), {}), ("day", pa.int32(), {})])
+    values = {columns[1].physical_name: "7"}
+    data = pa.table({"id": pa.array([1, 2, 3], pa.int32())})
+    file = write_file(storage, "t", columns[:1], data, partition_values=values)
+    found = rows_at(storage, "t", file, columns[1:], np.array([0, 2]))
+    assert found.to_pydict() == {"day": [7, 7]}
