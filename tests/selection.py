@@ -46,9 +46,12 @@ COMPILED = frozenset(
 
 def differs_by_compilation(item: pytest.Item) -> bool:
     """Return whether the test has to pass interpreted as well as compiled."""
-    if needs_servers(item) or not PROGRAMS.isdisjoint(item.path.parents):
-        return False
-    return _imports_compiled(item.path)
+    return not needs_servers(item) and may_differ_by_compilation(item.path)
+
+
+def may_differ_by_compilation(path: Path) -> bool:
+    """Return whether a file has tests that differ by compilation, unless they need servers."""
+    return PROGRAMS.isdisjoint(path.parents) and _imports_compiled(path)
 
 
 def needs_servers(item: pytest.Item) -> bool:
