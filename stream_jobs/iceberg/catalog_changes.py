@@ -174,8 +174,10 @@ def _snapshots_added(theirs: TableMetadata, ours: TableMetadata) -> list[Change]
         updates.append({"action": "add-snapshot", "snapshot": rest | number})
         known.add(entry["snapshot-id"])
     had = _refs(theirs)
-    for ref, own in ours["refs"].items():
-        number, kind = own["snapshot-id"], own["type"]
+    # A catalog takes the time of the table from the last reference to a new snapshot, and refuses
+    # one that is before the branch's.
+    for ref, of in sorted(ours["refs"].items(), key=lambda item: item[0] == _MAIN):
+        number, kind = of["snapshot-id"], of["type"]
         if number in known and had.get(ref) != number:
             set_ref = {"action": "set-snapshot-ref", "ref-name": ref}
             updates.append(set_ref | {"type": kind, "snapshot-id": number})

@@ -10,15 +10,19 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog as PyCatalog
 
+from stream_jobs.delta import s3_storage
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import new_columns
 from stream_jobs.delta.parquet_file import write_file
+from stream_jobs.delta.s3_storage import S3Storage
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
+from stream_jobs.iceberg.publisher import Occasion, TablePublisher
 from stream_jobs.iceberg.rest_catalog import CatalogName, RestCatalog
+from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from tests.stream_jobs.catalog_server import KEY, SECRET, WAREHOUSE, Proxy, serve_catalog
 from tests.stream_jobs.delta.sample import Sample
 from tests.stream_jobs.iceberg.readers import DuckDB, delta_rs_rows, sorted_rows
@@ -68,7 +72,7 @@ class Lake:
     def restart(self, *, replaces_foreign: bool = False, login: CatalogLogin = LOGIN) -> None:
         """Begin as another process does."""
         catalog = RestCatalog(CatalogAccess(self.proxy.url, WAREHOUSE, login))
-        files = self.published[0].files
+        files = TableFiles(self.storage, reader_uri(self.storage.root))
         self.publisher = CatalogPublisher(
             catalog, files, f"lake.{self.namespace}_{{database}}", replaces_foreign=replaces_foreign
         )
@@ -397,3 +401,37 @@ def test_a_catalog_that_gives_other_ids_does_not_keep_the_table(lake: Lake) -> N
         ": it has given columns or partitions other ids; look at"
     )
     assert any(asked.startswith("DELETE") for asked in lake.proxy.asked)
+
+
+def test_a_mirror_in_a_bucket_is_read_through_the_catalog(
+    server: CatalogServer,
+    proxy: Proxy,
+    tmp_path: Path,
+    duckdb: DuckDB,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in server.variables.items():
+        monkeypatch.setenv(name, value)
+    s3_storage._client.cache_clear()
+    storage = S3Storage("plain", "mirror")
+    sample = Sample(storage, "shop/t0")
+    files = TableFiles(storage, reader_uri("s3://plain/mirror"))
+    lake = Lake(server, proxy, tmp_path / "mirror", 0)
+    lake.samples = [sample]
+    login = CatalogAccess(proxy.url, WAREHOUSE, LOGIN)
+    lake.publisher = CatalogPublisher(
+        RestCatalog(login), files, f"lake.{lake.namespace}_{{database}}", replaces_foreign=False
+    )
+    publisher = TablePublisher(files, sample.path, 60)
+    for number in range(3):
+        file = sample.append(range(10 * number, 10 * number + 10))
+        sample.kill(**{file.path: [0]})
+        publisher.publish(sample.table.snapshot, Occasion(1_800_000_000_000 + number))
+        assert lake.commit() == [None]
+    table = lake.read()
+    rows = sorted_rows(table.scan().to_arrow())
+    assert len(rows) == 27
+    assert duckdb.catalog_rows(table.metadata_location, server.s3, KEY, SECRET) == rows
+    assert sorted(row[0] for row in rows) == sample.ids()
+    s3_storage._client().close()
+    s3_storage._client.cache_clear()
