@@ -38,7 +38,7 @@ def other_server_error(server_name: str) -> SourceUnavailable:
 class _Session(Protocol):
     def query(self, sql: str, args: Sequence[object] = ()) -> list[dict[str, object]]: ...
 
-    def variable(self, name: str) -> str | None: ...
+    def variables(self, names: Sequence[str]) -> Mapping[str, str]: ...
 
 
 def read_identity(server: _Session) -> ServerIdentity:
@@ -53,9 +53,10 @@ def read_identity(server: _Session) -> ServerIdentity:
         server_uuid = _mariadb_uuid(server, server_id)
         gtid = True
     else:
-        server_uuid = server.variable("server_uuid") or ""
+        variables = server.variables(("server_uuid", "gtid_mode"))
+        server_uuid = variables.get("server_uuid", "")
         # The server finds a position by GTID only if it is ON.
-        gtid = server.variable("gtid_mode") == "ON"
+        gtid = variables.get("gtid_mode") == "ON"
     match = _VERSION.match(version)
     number = tuple(int(part or 0) for part in match.groups()) if match else (0, 0, 0)
     return ServerIdentity(
@@ -70,12 +71,12 @@ def read_identity(server: _Session) -> ServerIdentity:
 
 def _mariadb_uuid(server: _Session, server_id: int) -> str:
     names = ("server_uid", "hostname", "port", "datadir")
-    parts = [str(server_id), *(server.variable(name) or "" for name in names)]
+    variables = server.variables(names)
+    parts = [str(server_id), *(variables.get(name, "") for name in names)]
     return str(uuid5(_NAMESPACE, "\n".join(parts)))
 
 
 _NAMES: Final = ("basedir", "aurora_version", "azure_server_name", "version_comment")
-_VARIABLES: Final = "SHOW GLOBAL VARIABLES WHERE Variable_name IN (%s, %s, %s, %s)"
 # Lists the table of settings, to the accounts that have rights on it.
 RDS_TABLE: Final = (
     "SELECT 1 FROM information_schema.TABLES "
@@ -104,15 +105,15 @@ class _IdentifiedSession(Protocol):
 
     def query(self, sql: str, args: Sequence[object] = ()) -> list[dict[str, object]]: ...
 
+    def variables(self, names: Sequence[str]) -> Mapping[str, str]: ...
+
 
 def read_cloud(server: _IdentifiedSession) -> Cloud | None:
     """Return the service that runs `server`; None if it shows no sign of one.
 
     Raises SourceUnavailable or SourceRefused.
     """
-    rows = server.query(_VARIABLES, _NAMES)
-    variables = {str(row["Variable_name"]): str(row["Value"]) for row in rows}
-    cloud = cloud_of(server.identity.version, variables)
+    cloud = cloud_of(server.identity.version, server.variables(_NAMES))
     # Only accounts with rights on the table see it.
     return Cloud.RDS if cloud is None and server.query(RDS_TABLE) else cloud
 

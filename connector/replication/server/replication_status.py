@@ -27,6 +27,8 @@ _EVENTS_PER_QUERY = 10_000
 # Of MySQL, in the order in which they are in a file; it begins with two of them.
 _BETWEEN_TRANSACTIONS = frozenset({"Format_desc", "Previous_gtids", "Rotate", "Stop"})
 _EVENTS_BEFORE_TRANSACTIONS = 2
+# The variables that say how long the log is kept.
+RETENTION = ("binlog_expire_logs_seconds", "binlog_expire_logs_auto_purge", "expire_logs_days")
 _DAY_SECONDS = 86_400
 _HOUR_SECONDS = 3600
 # https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/mysql-stored-proc-configuring.html

@@ -17,7 +17,7 @@ says when the current file will be the oldest one above the limit.
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -68,6 +68,11 @@ class SourceLog:
         return f"{name}:{size}"
 
 
+# MariaDB's name since 11.4, and Percona's for the same.
+_BYTES_MAX: Final = ("max_binlog_total_size", "binlog_space_limit")
+_VARIABLES: Final = (*replication_status.RETENTION, *_BYTES_MAX)
+
+
 def read_source_log(server: MysqlServer) -> SourceLog:
     """Ask the server; raises SourceUnavailable or SourceRefused."""
     (clock,) = server.query("SELECT UNIX_TIMESTAMP(NOW(6)) AS now")
@@ -77,17 +82,16 @@ def read_source_log(server: MysqlServer) -> SourceLog:
         gtids = MariadbGtidSet.parse(server.global_value("gtid_binlog_pos") or "")
     elif server.identity.gtid:
         gtids = GtidSet.parse(str(status.get("Executed_Gtid_Set", "")))
-    retention_setting, retention_seconds = replication_status.retention(server)
+    with server.read_at_once(_VARIABLES):
+        retention_setting, retention_seconds = replication_status.retention(server)
+        bytes_max = next(filter(None, map(server.variable, _BYTES_MAX)), "0")
     return SourceLog(
         server_uuid=server.identity.server_uuid,
         files=replication_status.binary_logs(server),
         gtid_set=gtids,
         retention_seconds=retention_seconds,
         retention_setting=retention_setting,
-        # MariaDB 11.4, and Percona's name for the same.
-        bytes_max=int(
-            server.variable("max_binlog_total_size") or server.variable("binlog_space_limit") or 0
-        ),
+        bytes_max=int(bytes_max),
         now=float(str(clock["now"])),
     )
 

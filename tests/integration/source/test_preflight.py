@@ -8,6 +8,7 @@ import local_stack
 from connector.foundation.errors import SourceRefused
 from connector.foundation.errors.message import Message
 from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.metrics.source_watch import read_source_log
 from connector.stream.source import setup_errors
 from connector.stream.source.findings import Finding, Severity
 from connector.stream.source.preflight import check_source, require
@@ -70,6 +71,23 @@ def check(source: Source, **changes: object) -> dict[str, Finding]:
     settings = source.settings(**changes)
     with MysqlServer.connect(settings) as server:
         return {finding.name: finding for finding in check_source(server, settings)}
+
+
+def variables_shown(server: MysqlServer) -> int:
+    (row,) = server.query("SHOW SESSION STATUS LIKE 'Com_show_variables'")
+    return int(str(row["Value"]))
+
+
+def test_one_query_reads_the_variables_of_all_checks(source: Source) -> None:
+    settings = source.settings()
+    with MysqlServer.connect(settings) as server:
+        # The service that runs the server is asked for once in a session.
+        assert server.cloud is None
+        before = variables_shown(server)
+        assert check_source(server, settings)
+        assert variables_shown(server) == before + 1
+        assert read_source_log(server).files
+        assert variables_shown(server) == before + 2
 
 
 def bad(findings: dict[str, Finding]) -> dict[str, Severity]:

@@ -61,6 +61,22 @@ def test_a_variable_reads_as_the_server_shows_it(source: Source) -> None:
         assert server.global_value("no_such_variable") is None
 
 
+def test_variables_that_are_read_at_once_stay_what_they_were_until_the_end(source: Source) -> None:
+    names = ("sync_binlog", "no_such_variable")
+    with MysqlServer.connect(source.settings()) as server:
+        before = server.variable("sync_binlog")
+        changed = "7" if before != "7" else "8"
+        try:
+            with server.read_at_once(names):
+                source.execute(f"SET GLOBAL sync_binlog = {changed}")
+                assert server.variable("sync_binlog") == before
+                assert server.variable("no_such_variable") is None
+                assert server.variable("log_bin") == "ON"
+            assert server.variable("sync_binlog") == changed
+        finally:
+            source.execute(f"SET GLOBAL sync_binlog = {before}")
+
+
 def test_a_query_takes_arguments_and_returns_rows_by_name(source: Source) -> None:
     with MysqlServer.connect(source.settings()) as server:
         assert server.query("SELECT %s AS a, '%%' AS b", ("it's",)) == [{"a": "it's", "b": "%"}]
