@@ -175,8 +175,12 @@ class CatalogPublisher:
                     return _Pending(name, change, _kept(ours))
                 self._kept[path] = _kept(ours)
                 return None
+            if own is Relation.FOREIGN:
+                self._kept.pop(path, None)
             self._refuse_foreign(name, own, theirs)
             self._catalog.drop(name)
+        # Nobody reads it there, so nothing needs to be kept until it is made.
+        self._kept.pop(path, None)
         self._make(name, ours)
         self._kept[path] = _kept(ours)
         return None
@@ -229,9 +233,9 @@ class CatalogPublisher:
         """Remember which tables lag, also for the next process."""
         for path, problem in problems.items():
             known = self._kept.get(path)
-            if problem is None:
+            if problem is None or known is None:
                 self._lagging.pop(path, None)
-            elif known is not None:
+            else:
                 self._lagging[path] = known
         if self._lagging == self._written:
             return

@@ -356,6 +356,8 @@ def test_a_table_of_somebody_else_is_never_touched(lake: Lake) -> None:
         f"table of this mirror, but one at {made.location()}; drop this table"
     )
     assert lake.read().metadata.table_uuid == made.metadata.table_uuid
+    # Its readers read nothing of ours.
+    assert lake.publisher.kept(lake.samples[0].path) is None
 
 
 def test_a_stale_head_is_looked_at_again(lake: Lake) -> None:
@@ -435,3 +437,16 @@ def test_a_mirror_in_a_bucket_is_read_through_the_catalog(
     assert sorted(row[0] for row in rows) == sample.ids()
     s3_storage._client().close()
     s3_storage._client.cache_clear()
+
+
+def test_nothing_is_kept_for_a_table_that_the_catalog_does_not_make(lake: Lake) -> None:
+    (sample,) = lake.samples
+    denied = {"error": {"message": "no right", "type": "ForbiddenException"}}
+    lake.proxy.own = lambda asked: (403, denied) if asked.startswith("POST /v1/ware") else None
+    for number in range(2):
+        sample.append([number])
+        assert "[M817]" in refused(lake.publish()[0])
+        assert lake.publisher.kept(sample.path) is None
+    lake.proxy.own = lambda _: None
+    assert lake.commit() == [None]
+    assert lake.agree() == 2
