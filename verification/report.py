@@ -227,6 +227,8 @@ def _iceberg_lines(result: IcebergResult) -> Iterable[str]:
         yield f"  {which}: {kind} {_text(_visible_values(key, with_values=True))}"
     if result.has_more:
         yield f"  {which}: there is more"
+    if not result.is_different:
+        yield f"  {which}: the same, {result.rows} rows"
 
 
 def exit_code(results: Iterable[TableResult]) -> int:

@@ -17,6 +17,7 @@ def run(arguments: Namespace) -> int:
         source=arguments.source,
         duration_seconds=arguments.duration,
         rate=arguments.rate,
+        formats=tuple(arguments.formats.split(",")),
         keep=arguments.keep,
         directory=arguments.directory,
         mysqld=arguments.mysqld,

@@ -106,6 +106,12 @@ def demo(parser: ArgumentParser) -> None:
         help="Transactions a second that the workload aims at.",
     )
     parser.add_argument(
+        "--formats",
+        choices=["delta", "delta,iceberg"],
+        default="delta",
+        help="What the tables of the mirror are.",
+    )
+    parser.add_argument(
         "--keep", action="store_true", help="Leave everything running until Ctrl-C."
     )
     parser.add_argument(

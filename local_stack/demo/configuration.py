@@ -4,6 +4,7 @@ The files are as a user would write them.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +52,7 @@ format = "json"
 [mirror]
 path = {mirror}
 checkpoint = {checkpoint}
+formats = {formats}
 
 [trigger]
 kind = "processingTime"
@@ -82,7 +84,7 @@ class DemoDirectory:
 
     @property
     def mirror(self) -> Path:
-        """The Delta tables."""
+        """The mirror."""
         return self.path / "mirror"
 
     @property
@@ -119,6 +121,10 @@ class DemoDirectory:
         """Return the path of the mirror of a table of the shop."""
         return self.mirror / DATABASE / table
 
+    def iceberg_of(self, table: str) -> Path:
+        """Return the path of a table of the shop as readers of Iceberg name it."""
+        return self.mirror / "_iceberg" / DATABASE / table
+
     def write_connector_config(self, source: Endpoint, password: str, bootstrap: str) -> None:
         """Write the connector's configuration, and the file with its password."""
         password_file = self.path / "source.password"
@@ -138,7 +144,9 @@ class DemoDirectory:
         )
         self.connector_config.write_text(text, encoding="utf-8")
 
-    def write_stream_job_config(self, bootstrap: str, java_options: str) -> None:
+    def write_stream_job_config(
+        self, bootstrap: str, java_options: str, formats: Sequence[str]
+    ) -> None:
         """Write the Spark job's configuration; `java_options` are for its driver."""
         text = STREAM_JOB.format(
             path=self.stream_job_config,
@@ -147,6 +155,7 @@ class DemoDirectory:
             prefix=_toml(TOPIC_PREFIX),
             mirror=_toml(str(self.mirror)),
             checkpoint=_toml(str(self.path / "checkpoint")),
+            formats=json.dumps(list(formats)),
             java_options=_toml(java_options),
             scratch=_toml(str(self.path / "spark")),
             warehouse=_toml(str(self.path / "warehouse")),
@@ -166,6 +175,7 @@ class DemoOptions:
     source: Product = "mysql"
     duration_seconds: float = 40.0  # of the workload
     rate: float = 50.0  # transactions a second
+    formats: tuple[str, ...] = ("delta",)  # of the mirror
     keep: bool = False  # leave everything running after the verdict, until Ctrl-C
     directory: Path | None = None  # of all data and logs; a temporary one if None
     mysqld: Path | None = None  # a mysqld that the user has installed

@@ -20,12 +20,13 @@ from local_stack.demo.display import Display
 from local_stack.demo.shop import DATABASE
 from local_stack.demo.stack import DemoStack
 from local_stack.stack_errors import LocalStackError
-from stream_jobs.cuts import Cut, cut_at
+from stream_jobs.cuts import Cut, cut_at, cut_errors
+from stream_jobs.cuts.reader import mirror_at
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.parquet_file import live_mask, rows_at, write_file
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
-from stream_jobs.errors import CommitConflict
+from stream_jobs.errors import CommitConflict, MirrorError
 
 TABLE: Final = "products"
 KEY: Final = "sku"
@@ -79,6 +80,8 @@ class FinalCheck:
     def run(self, gtid_set: str) -> list[str]:
         """Report all of it; return what differs. `gtid_set` is what the source has executed."""
         say, stage = self._display.say, self._stage
+        if stage.is_iceberg:
+            self._wait_for_iceberg(gtid_set)
         tables, topics = stage.verify(*self._mirror), stage.verify("--topics")
         cut = self._cut(gtid_set)
         at = datetime.fromtimestamp((cut.source_time_ms or 0) / 1000, UTC)
@@ -92,6 +95,8 @@ class FinalCheck:
         self._display.print_table(header, [_line(table) for table in report["tables"]])
         self._display.print()
         problems = _problems(report)
+        if not problems and stage.is_iceberg:
+            problems = self._iceberg(report)
         if not problems:
             problems = self._repair()
         proof = topics.report()
@@ -103,6 +108,19 @@ class FinalCheck:
             )
         else:
             problems.append(f"topics: {count:,} of {expected:,} changes, {proof['differences']}")
+        return problems
+
+    def _iceberg(self, report: dict[str, Any]) -> list[str]:
+        """Report the Iceberg tables; return those that are not published."""
+        own = {table["table"]: table["iceberg"] for table in report["tables"] if table["iceberg"]}
+        problems = [
+            f"{name}: Iceberg is not compared: {found['not_compared_because']}"
+            for name, found in own.items()
+            if found["not_compared_because"]
+        ]
+        if not problems:
+            rows = sum(found["rows"] for found in own.values())
+            self._display.say(f"the same in {len(own)} Iceberg tables: {rows:,} rows, by metadata")
         return problems
 
     def _repair(self) -> list[str]:
@@ -139,6 +157,25 @@ class FinalCheck:
             )
         return problems
 
+    def _wait_for_iceberg(self, gtid_set: str) -> None:
+        """Wait until all tables are published at a cut with all transactions."""
+        deadline = time.monotonic() + _CUT_SECONDS
+        while True:
+            try:
+                found = mirror_at(
+                    str(self._stage.directory.mirror), gtid=gtid_set, format="iceberg"
+                )
+            except MirrorError as error:
+                if error.code is not cut_errors.NO_CUT:
+                    raise
+            else:
+                self._display.say(f"readers of Iceberg find the tag {found.tag} in all tables")
+                return
+            self._stage.check()
+            if time.monotonic() > deadline:
+                raise LocalStackError(stack_errors.STUCK, process="Spark job", seconds=_CUT_SECONDS)
+            time.sleep(_LOOK_SECONDS)
+
     def _detail(self, name: str, value: str) -> None:
         self._display.print(f"{'':10}{name:8}{value}")
 
@@ -173,6 +210,9 @@ def _problems(report: dict[str, Any]) -> list[str]:
             lines.append(
                 f"{table['table']}: {table['verdict']}: {table['error'] or ''}".rstrip(": ")
             )
+        iceberg = table["iceberg"] or {"defects": [], "differences": []}
+        lines += [f"{table['table']}: Iceberg: {defect}" for defect in iceberg["defects"]]
+        lines += [f"{table['table']}: Iceberg: {row}" for row in iceberg["differences"]]
         lines += [
             f"{table['table']}: {difference['kind']} {difference['key']}: "
             f"source {difference['source']}, mirror {difference['mirror']}"

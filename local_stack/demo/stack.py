@@ -122,6 +122,7 @@ class DemoStack:
             self.broker.endpoint.bootstrap,
             # The demo ends with all its processes.
             spark_java_options(self.java, writes_classes=False),
+            self._options.formats,
         )
         self.stream_job = StreamJob(self.directory, self.java)
         self._stack.callback(self.stream_job.stop)
@@ -158,6 +159,11 @@ class DemoStack:
         self.workload = Workload(self.source, self._options.rate, unit_ms=unit_ms)
         self._stack.callback(self.workload.stop)
         self.workload.start()
+
+    @property
+    def is_iceberg(self) -> bool:
+        """Whether the mirror's tables are Iceberg tables, too."""
+        return "iceberg" in self._options.formats
 
     @property
     def source_is_private(self) -> bool:
@@ -215,7 +221,7 @@ class DemoStack:
         if not status.batches:
             batches = "none applied yet, the first takes longest"
         return StatusBoard(
-            f"{self.log.name} to {self.broker.name} to Delta",
+            f"{self.log.name} to {self.broker.name} to Delta{' and Iceberg' * self.is_iceberg}",
             phase,
             share,
             tables,
@@ -283,11 +289,14 @@ def access_commands(stage: DemoStack) -> list[tuple[str, str]]:
     mirror = stage.directory.mirror_of("orders")
     verify = [sys.executable, "-m", "connector", "verify", str(stage.directory.connector_config)]
     verify += ["--mirror", str(stage.directory.stream_job_config)]
+    iceberg = stage.directory.iceberg_of("orders")
+    by_iceberg = [("and as an Iceberg table, in DuckDB", f"FROM iceberg_scan('{iceberg}');")]
     return [
         ("the source, and to change it", shlex.join([*mysql, shop.DATABASE])),
         ("a topic, by a console consumer", shlex.join(consumer)),
         ("the mirror, by a pyspark shell", shlex.quote(str(write_pyspark(stage)))),
         ("and in that shell", f'spark.read.format("delta").load("{mirror}").show()'),
+        *(by_iceberg if stage.is_iceberg else []),
         ("source and mirror, compared again", shlex.join(verify)),
         ("configurations and logs", f"ls {shlex.quote(str(stage.directory.path))}"),
     ]

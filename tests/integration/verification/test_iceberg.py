@@ -72,6 +72,7 @@ def test_what_readers_of_iceberg_would_see_is_compared_with_the_delta_table(
                 "differences": [],
             },
         )
+        assert f"  Iceberg, version {version}: the same, 6 rows" in pair.verify().stdout
         # A manifest loses the newest file, which has one row.
         manifest = newest(folder, "*-m0.avro")
         whole = manifest.read_bytes()

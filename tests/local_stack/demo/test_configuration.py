@@ -19,7 +19,7 @@ def written(path: Path) -> DemoDirectory:
     directory = DemoDirectory(path)
     source = Endpoint("127.0.0.1", 3307, "root", "not this one")
     directory.write_connector_config(source, PASSWORD, "127.0.0.1:9093")
-    directory.write_stream_job_config("127.0.0.1:9093", "-Xmx1g")
+    directory.write_stream_job_config("127.0.0.1:9093", "-Xmx1g", ("delta", "iceberg"))
     return directory
 
 
@@ -46,6 +46,7 @@ def test_the_spark_job_mirrors_what_the_connector_writes(tmp_path: Path) -> None
         load_job_settings(directory.stream_job_config),
         load_settings(directory.connector_config),
     )
+    assert job.mirror.formats == ["delta", "iceberg"]
     assert job.kafka.topic_prefix == connector.kafka.topic_prefix
     assert job.kafka.bootstrap_servers == connector.kafka.bootstrap_servers
     assert Path(job.mirror.path) / "shop" / "orders" == directory.mirror_of("orders")
