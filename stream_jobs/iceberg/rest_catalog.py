@@ -239,12 +239,12 @@ class RestCatalog:
     def _send(self, method: str, url: str, path: str, body: Any) -> _Answer:
         """Send a request, and once more if the catalog has certainly not begun with it."""
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        token = self._bearer()
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
         content = None if body is None else orjson.dumps(body)
         # The setting is checked; a catalog may name another URL of the same kinds.
         request = Request(url, content, headers, method=method)  # noqa: S310
+        if token := self._bearer():
+            # A redirect may lead to anybody.
+            request.add_unredirected_header("Authorization", f"Bearer {token}")
         doing = f"{method} {path}"
         answer = self._open(request, doing)
         for attempt in range(1, _ATTEMPTS):

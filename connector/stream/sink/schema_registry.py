@@ -28,6 +28,7 @@ _LOGIN: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _LATER: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 # The registry's codes for what it does not have: a subject, a version, a schema.
 _UNKNOWN: Final = (40401, 40402, 40403)
+_HEADERS: Final = {"Content-Type": _MEDIA_TYPE, "Accept": _MEDIA_TYPE}
 
 
 @final
@@ -40,10 +41,10 @@ class SchemaRegistry(SchemaIds):
         self._registers = settings.auto_register
         self._seconds = settings.timeout_seconds
         self._opener = _opener(settings)
-        self._headers = {"Content-Type": _MEDIA_TYPE, "Accept": _MEDIA_TYPE}
+        self._login = ""
         if settings.username is not None:
             login = f"{settings.username}:{settings.read_password()}".encode()
-            self._headers["Authorization"] = f"Basic {b64encode(login).decode()}"
+            self._login = f"Basic {b64encode(login).decode()}"
         self._ids: dict[tuple[str, str], int] = {}
 
     def id_of(self, subject: str, schema_type: SchemaType, schema: str) -> int:
@@ -90,7 +91,10 @@ class SchemaRegistry(SchemaIds):
         """Return the URL that answered, the status, and the parsed answer; None for no JSON."""
         why = ""
         for url in self._urls:
-            request = Request(url + path, body, self._headers)  # noqa: S310 - the setting is checked
+            request = Request(url + path, body, _HEADERS)  # noqa: S310 - the setting is checked
+            if self._login:
+                # A redirect may lead to anybody.
+                request.add_unredirected_header("Authorization", self._login)
             try:
                 with self._opener.open(request, timeout=self._seconds) as response:
                     return url, response.status, _parsed(response.read(_ANSWER_BYTES_MAX))

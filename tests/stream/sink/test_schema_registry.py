@@ -40,6 +40,7 @@ class Answering(HTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.status = 200
         self.body = b'{"id": 7}'
+        self.location = ""
         self.requests: list[tuple[str, dict[str, str], Any]] = []
 
     @property
@@ -57,6 +58,8 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.requests.append((self.path, dict(self.headers), json.loads(body or b"null")))
         self.send_response(self.server.status)
+        if self.server.location:
+            self.send_header("Location", self.server.location)
         self.send_header("Content-Length", str(len(self.server.body)))
         self.end_headers()
         self.wfile.write(self.server.body)
@@ -71,9 +74,11 @@ def answering(status: int = 200, body: bytes = b'{"id": 7}') -> Iterator[Answeri
         server.status, server.body = status, body
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def registry(*urls: str, **settings: Any) -> SchemaRegistry:
@@ -109,6 +114,18 @@ def test_a_schema_that_somebody_else_registers_is_looked_up(tmp_path: Path) -> N
     assert headers["Authorization"] == f"Basic {b64encode(b'u:p:w').decode()}"
     unknown = json.dumps({"error_code": 40403, "message": "Schema not found"}).encode()
     assert code_of(404, unknown, auto_register=False) is connection_errors.SCHEMA_UNKNOWN
+
+
+def test_a_redirect_does_not_take_the_login_elsewhere(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("w\n")
+    settings = {"username": "u", "password_file": secret}
+    with answering() as other, answering() as server:
+        server.status, server.location = 302, f"{other.url}/subjects"
+        other.body = b"[]"
+        assert registry(server.url, **settings).check()
+        assert "Authorization" in server.requests[0][1]
+        assert "Authorization" not in other.requests[0][1]
 
 
 def test_the_next_url_is_used_if_one_does_not_answer() -> None:

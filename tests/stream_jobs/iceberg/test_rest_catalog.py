@@ -13,6 +13,7 @@ from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.rest_catalog import CatalogAway, CatalogName, RestCatalog
 from stream_jobs.iceberg.table_files import TableFiles
+from tests.stream.sink.test_schema_registry import answering
 from tests.stream_jobs.catalog_server import KEY, SECRET, WAREHOUSE, Proxy, serve_catalog
 
 if TYPE_CHECKING:
@@ -116,6 +117,15 @@ def test_a_secret_in_a_file_is_read(server: CatalogServer, tmp_path: Path) -> No
     RestCatalog(CatalogAccess(server.url, WAREHOUSE, login)).verify()
     file.unlink()
     assert "iceberg.client_secret_file" in asked(server.url, login)
+
+
+def test_a_redirect_does_not_take_the_token_elsewhere() -> None:
+    with answering(body=b'{"defaults": {}}') as other, answering() as server:
+        server.status, server.location = 302, f"{other.url}/v1/config"
+        RestCatalog(CatalogAccess(server.url, WAREHOUSE, CatalogLogin(token="secret"))).verify()
+        assert all(headers["Authorization"] == "Bearer secret" for _, headers, _ in server.requests)
+        assert other.requests
+        assert not any("Authorization" in headers for _, headers, _ in other.requests)
 
 
 def test_a_request_that_a_busy_catalog_has_not_begun_is_sent_again(proxy: Proxy) -> None:
