@@ -203,8 +203,8 @@ class MirrorSide:
 
     def row_at(self, file: DataFile, position: NDArray[np.int64]) -> dict[str, object]:
         """Return the key of the row at a position of a file."""
-        (row,) = self._rows.read(self.snapshot, file, position, self.key).to_pylist()
-        return dict(row)
+        (row,) = self.keys_at(self.snapshot, file, position)
+        return row
 
     def keys_at(
         self, snapshot: Snapshot, file: DataFile, positions: NDArray[np.int64]

@@ -16,14 +16,13 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from http.client import HTTPException
 from typing import Any, Final, NamedTuple
-from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
 from urllib.request import Request, build_opener
 
 import orjson
 
+from connector.foundation.http_requests import NoAnswer, ask
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import catalog_errors
 from stream_jobs.iceberg.catalog_login import CatalogAccess
@@ -242,35 +241,24 @@ class RestCatalog:
         content = None if body is None else orjson.dumps(body)
         # The setting is checked; a catalog may name another URL of the same kinds.
         request = Request(url, content, headers, method=method)  # noqa: S310
-        if token := self._bearer():
-            # A redirect may lead to anybody.
-            request.add_unredirected_header("Authorization", f"Bearer {token}")
-        doing = f"{method} {path}"
-        answer = self._open(request, doing)
+        token, doing = self._bearer(), f"{method} {path}"
+        login = f"Bearer {token}" if token else ""
+        answer = self._open(request, doing, login)
         for attempt in range(1, _ATTEMPTS):
             if answer.status not in _UNDONE:
                 break
             time.sleep(_PAUSE_SECONDS * 2**attempt)
-            answer = self._open(request, doing)
+            answer = self._open(request, doing, login)
         return answer
 
-    def _open(self, request: Request, doing: str) -> _Answer:
+    def _open(self, request: Request, doing: str, login: str = "") -> _Answer:
         try:
-            with self._opener.open(request, timeout=_SECONDS) as response:
-                return _Answer(response.status, _parsed(response.read(_ANSWER_BYTES_MAX)))
-        except HTTPError as error:
-            with error:
-                try:
-                    return _Answer(error.code, _parsed(error.read(_ANSWER_BYTES_MAX)))
-                except (OSError, HTTPException):
-                    # The status is known, and says enough.
-                    return _Answer(error.code, None)
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
-            why = str(reason) or type(reason).__name__
+            status, content = ask(self._opener, request, login, _SECONDS, _ANSWER_BYTES_MAX)
+        except NoAnswer as error:
             raise CatalogAway(
-                catalog_errors.AWAY, catalog=self.url, doing=doing, why=why
+                catalog_errors.AWAY, catalog=self.url, doing=doing, why=str(error)
             ) from error
+        return _Answer(status, _parsed(content))
 
     def _bearer(self) -> str:
         """Return the token; ask for one if there is none that is valid."""

@@ -7,13 +7,12 @@ import json
 import ssl
 from base64 import b64encode
 from http import HTTPStatus
-from http.client import HTTPException
 from typing import Any, Final, final
-from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPSHandler, OpenerDirector, Request, build_opener
 
 from connector.foundation.errors import ConfigError, SinkRefused, SinkUnavailable, UnsupportedChange
+from connector.foundation.http_requests import NoAnswer, ask
 from connector.foundation.record_formats import REGISTERED
 from connector.foundation.settings.sections import RegistrySettings, Settings
 from connector.kafka import connection_errors
@@ -92,18 +91,14 @@ class SchemaRegistry(SchemaIds):
         why = ""
         for url in self._urls:
             request = Request(url + path, body, _HEADERS)  # noqa: S310 - the setting is checked
-            if self._login:
-                # A redirect may lead to anybody.
-                request.add_unredirected_header("Authorization", self._login)
             try:
-                with self._opener.open(request, timeout=self._seconds) as response:
-                    return url, response.status, _parsed(response.read(_ANSWER_BYTES_MAX))
-            except HTTPError as error:
-                with error:
-                    return url, error.code, _read_error(error)
-            except (OSError, HTTPException) as error:
-                reason = getattr(error, "reason", None) or error
-                why = str(reason) or type(reason).__name__
+                status, content = ask(
+                    self._opener, request, self._login, self._seconds, _ANSWER_BYTES_MAX
+                )
+            except NoAnswer as error:
+                why = str(error)
+            else:
+                return url, status, _parsed(content)
         raise SinkUnavailable(
             connection_errors.AWAY,
             answered=False,
@@ -126,14 +121,6 @@ def _opener(settings: RegistrySettings) -> OpenerDirector:
             connection_errors.REGISTRY_FILES, said=error.strerror or str(error)
         ) from error
     return build_opener(HTTPSHandler(context=context))
-
-
-def _read_error(error: HTTPError) -> Any:
-    try:
-        return _parsed(error.read(_ANSWER_BYTES_MAX))
-    except (OSError, HTTPException):
-        # The status is known, and says enough.
-        return None
 
 
 def _parsed(text: bytes) -> Any:

@@ -1,0 +1,48 @@
+"""Requests to HTTP servers that know who we are: the login stays with them.
+
+https://docs.python.org/3/library/urllib.request.html
+"""
+
+from __future__ import annotations
+
+from http.client import HTTPException
+from typing import NamedTuple
+from urllib.error import HTTPError
+from urllib.request import OpenerDirector, Request
+
+
+class NoAnswer(Exception):
+    """A server has not answered; the text says why."""
+
+
+class HttpAnswer(NamedTuple):
+    """What a server has answered."""
+
+    status: int
+    # Empty if an error came without a readable one: its status says enough.
+    content: bytes
+
+
+def ask(
+    opener: OpenerDirector, request: Request, login: str, seconds: float, bytes_max: int
+) -> HttpAnswer:
+    """Send a request, and return the answer, whatever its status.
+
+    `login` is the header Authorization; it may be empty. At most `bytes_max` bytes are read.
+    Raises NoAnswer if the server cannot be reached, or says nothing for `seconds`.
+    """
+    if login:
+        # A redirect may lead to anybody.
+        request.add_unredirected_header("Authorization", login)
+    try:
+        with opener.open(request, timeout=seconds) as response:
+            return HttpAnswer(response.status, response.read(bytes_max))
+    except HTTPError as error:
+        with error:
+            try:
+                return HttpAnswer(error.code, error.read(bytes_max))
+            except (OSError, HTTPException):
+                return HttpAnswer(error.code, b"")
+    except (OSError, HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise NoAnswer(str(reason) or type(reason).__name__) from error
