@@ -118,7 +118,7 @@ class MirrorJob:
         self.warm_up: tuple[str, str] | None = None
         self.name = name
         self._folder = folder / f"{prefix}-{name}"
-        self._folder.mkdir(parents=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         self._bootstrap = bootstrap
         self._prefix = prefix
 

@@ -1,0 +1,228 @@
+"""`verify` of many small tables: tables a second, with and without changes.
+
+The connector copies N tables of 50 rows, and the Spark job mirrors them. The servers' folders and
+the mirror stay in the cache, so the next run begins with the comparison. It runs once while nothing
+changes, and once while connector and job carry 200 changes a second, of rows of all tables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, deque
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import pymysql
+
+from benchmarks.connectors import OurConnector
+from benchmarks.mirror_jobs import MirrorJob
+from benchmarks.process import RunFailed, say, usage_of
+from benchmarks.stack import BROKER_MEMORY, BROKER_SETTINGS, PASSWORD, USER, Stack
+from benchmarks.workload.session import session
+from local_stack import KafkaBroker, MysqlServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from typing import Literal
+
+    from benchmarks.home import Home
+
+ROWS: Final = 50
+RATE_PER_S: Final = 200
+DATABASE: Final = "many"
+_PREFIX: Final = "many"
+_MAX_OFFSETS: Final = 1_000_000
+_WAIT_S: Final = 3600.0
+# After the first changes: so long until connector and job are at their pace.
+_SETTLE_S: Final = 20.0
+_LOOK_S: Final = 0.05
+_SETTINGS: Final = {"innodb_buffer_pool_size": "512M", "table_open_cache": "4000"}
+# A log segment of each topic is allocated at once.
+_BROKER: Final = {"log.index.size.max.bytes": "65536"}
+_CONNECTOR: Final = "partitions = 1\n"
+_COLUMNS: Final = (
+    "id INT PRIMARY KEY AUTO_INCREMENT, customer BIGINT NOT NULL, price DECIMAL(12,2), "
+    "name VARCHAR(60), ordered DATETIME, state ENUM('new','paid','sent')"
+)
+_NAMES: Final = "customer, price, name, ordered, state"
+_VALUES: Final = (
+    "FLOOR(RAND()*1e9), RAND()*10000, CONCAT('name ', FLOOR(RAND()*1e6)), "
+    "'2026-01-01' + INTERVAL RAND()*3e7 SECOND, 1 + FLOOR(RAND()*3)"
+)
+
+
+def measure_many(
+    home: Home, counts: Sequence[int], compiled: Literal["require", "off"]
+) -> dict[str, Any]:
+    """Return the figures by the number of tables; raises RunFailed if one is not equal."""
+    os.environ["CONNECTOR_COMPILED"] = compiled
+    found = {str(count): _ManyTables(home, count, compiled).run() for count in counts}
+    return {"rows": ROWS, "changes_per_s": RATE_PER_S, "compiled": compiled == "require", **found}
+
+
+class _ManyTables:
+    """One number of tables, with the servers that keep them."""
+
+    def __init__(self, home: Home, count: int, compiled: Literal["require", "off"]) -> None:
+        self._home = home
+        self._count = count
+        self._compiled: Literal["require", "off"] = compiled
+        self._folder = home.folder("verify-many") / str(count)
+        self._made = self._folder / "made"
+
+    def run(self) -> dict[str, Any]:
+        """Return the figures of both comparisons."""
+        if not self._made.exists():
+            shutil.rmtree(self._folder, ignore_errors=True)
+        cache = self._home.cache
+        broker = KafkaBroker(
+            self._folder / "broker",
+            settings=BROKER_SETTINGS | _BROKER,
+            memory=BROKER_MEMORY,
+            cache=cache,
+        )
+        mysql = MysqlServer(self._folder / "source", settings=_SETTINGS, cache=cache)
+        with broker, mysql:
+            stack = Stack(self._home, mysql, broker)
+            connector = OurConnector(stack, _PREFIX, DATABASE, self._compiled, _CONNECTOR)
+            job = MirrorJob(self._folder, "ours", stack.bootstrap, _PREFIX)
+            if not self._made.exists():
+                self._fill(stack)
+            connector.copy(f"{DATABASE}.*")
+            try:
+                self._mirror_all(job)
+                self._made.touch()
+                found = {"quiet": self._verified(stack, connector, job)}
+                with self._running(job), self._load(stack):
+                    time.sleep(_SETTLE_S)
+                    found["under_load"] = self._verified(stack, connector, job)
+            finally:
+                connector.stop()
+        return found
+
+    def _fill(self, stack: Stack) -> None:
+        """Make the tables, without a record in the log."""
+        say(f"verify: {self._count} tables of {ROWS} rows")
+        with session(stack.source) as connection:
+            connection.execute(
+                "SET sql_log_bin = 0",
+                f"CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'",
+                f"GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO {USER}@'%'",
+                f"CREATE DATABASE {DATABASE}",
+                f"USE {DATABASE}",
+                "CREATE TABLE mysql.numbers (n INT PRIMARY KEY)",
+                f"INSERT INTO mysql.numbers VALUES {', '.join(f'({n})' for n in range(ROWS))}",
+            )
+            for number in range(self._count):
+                connection.execute(
+                    f"CREATE TABLE {_name(number)} ({_COLUMNS}) DEFAULT CHARSET utf8mb4",
+                    f"INSERT INTO {_name(number)} ({_NAMES}) SELECT {_VALUES} FROM mysql.numbers",
+                )
+
+    def _mirror_all(self, job: MirrorJob) -> None:
+        """Run the job until each table has a mirror."""
+        deadline = time.monotonic() + _WAIT_S
+        while True:
+            mirrored = sum(1 for _ in job.mirror.glob(f"{DATABASE}/*/_delta_log/*1.json"))
+            if mirrored >= self._count:
+                return
+            if time.monotonic() > deadline:
+                reason = f"{mirrored} of {self._count} tables had a mirror after {_WAIT_S:g} s"
+                raise RunFailed(reason)
+            say(f"verify: {mirrored} of {self._count} tables have a mirror")
+            try:
+                job.run(_MAX_OFFSETS, _WAIT_S)
+            except RunFailed:
+                # Before the first topic is there.
+                time.sleep(1)
+
+    @contextmanager
+    def _running(self, job: MirrorJob) -> Iterator[None]:
+        with job.start(_MAX_OFFSETS, "processingTime") as running:
+            reading = threading.Thread(target=lambda: deque(running.lines(), 0))
+            reading.start()
+            try:
+                yield
+            finally:
+                running.process.terminate()
+                reading.join()
+
+    def _verified(self, stack: Stack, connector: OurConnector, job: MirrorJob) -> dict[str, Any]:
+        config = connector.folder / f"{_PREFIX}.toml"
+        job_file = self._job_file(job)
+        config.chmod(0o600)
+        command = [sys.executable, "-m", "connector", "verify", str(config)]
+        command += ["--mirror", str(job_file), "--json"]
+        source = stack.mysql.pid
+        before, began = usage_of(source).cpu_s, time.monotonic()
+        with (self._folder / "report.json").open("wb") as output:
+            process = subprocess.Popen(command, stdout=output)
+        peak = 0.0
+        while True:
+            peak = max(peak, usage_of(process.pid).peak_mb)
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if ended:
+                break
+            time.sleep(_LOOK_S)
+        wall = time.monotonic() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        report = json.loads((self._folder / "report.json").read_text() or '{"tables": []}')
+        verdicts = Counter(table["verdict"] for table in report["tables"])
+        if process.returncode or verdicts != {"equal": self._count}:
+            reason = f"verify ended with {process.returncode}: {dict(verdicts)}"
+            raise RunFailed(reason)
+        found = {
+            "tables_per_s": round(self._count / wall, 1),
+            "wall_s": round(wall, 2),
+            "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
+            "source_cpu_s": round(usage_of(source).cpu_s - before, 2),
+            "peak_mb": round(peak),
+        }
+        say(f"verify {self._count} tables: {found}")
+        return found
+
+    def _job_file(self, job: MirrorJob) -> Path:
+        path = self._folder / "job.toml"
+        shutil.copy(job.mirror.parent / "config", path)
+        path.chmod(0o600)
+        return path
+
+    @contextmanager
+    def _load(self, stack: Stack) -> Iterator[None]:
+        """Change rows for the length of a block."""
+        ended = threading.Event()
+        thread = threading.Thread(target=self._write, args=(stack, ended))
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _write(self, stack: Stack, ended: threading.Event) -> None:
+        source = stack.source
+        connection = pymysql.connect(
+            host=source.host, port=source.port, user=source.user, password=source.password,
+            database=DATABASE, autocommit=True,
+        )  # fmt: skip
+        dice = random.Random(5)
+        began, count = time.monotonic(), 0
+        with connection, connection.cursor() as cursor:
+            while not ended.is_set():
+                name, key = _name(dice.randrange(self._count)), dice.randrange(ROWS) + 1
+                cursor.execute(f"UPDATE {name} SET price = RAND()*1000 WHERE id = {key}")
+                count += 1
+                ended.wait(max(0.0, began + count / RATE_PER_S - time.monotonic()))
+        say(f"verify: {count / (time.monotonic() - began):.0f} changes a second")
+
+
+def _name(number: int) -> str:
+    return f"t{number:05d}"
