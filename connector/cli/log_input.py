@@ -42,7 +42,7 @@ def opened_logs(arguments: Namespace, options: ReadingOptions) -> Iterator[LogIn
     )
     if of_files:
         return file_inputs(names, options)
-    password = _password(arguments.source, arguments.password_env)
+    password = password_of(arguments.source, arguments.password_env)
     return server_inputs(arguments.source, password, names, options, to_last_log=later)
 
 
@@ -62,7 +62,7 @@ def refuse_contradictions(contradictions: Sequence[tuple[ErrorCode, bool]]) -> N
             raise ConfigError(code)
 
 
-def _password(url: str, variable: str | None) -> str | None:
+def password_of(url: str, variable: str | None) -> str | None:
     """Return the password, None for that of the URL; ask for it only on a terminal."""
     if variable is not None:
         password = os.environ.get(variable)

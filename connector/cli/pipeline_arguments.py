@@ -235,8 +235,17 @@ def verify(parser: ArgumentParser) -> None:
             "between two positions of the log",
         ),
         ("verify my.toml --topics --json", "one JSON report, for scripts"),
+        (
+            "verify mysql://audit@db1 --table shop.orders=delta:/lake/orders",
+            "a table that another program has made",
+        ),
     )
-    _config(parser)
+    parser.add_argument(
+        "config",
+        metavar="CONFIG|URL",
+        help="TOML file; `binlog-connector config` explains the keys. With --table, the source: "
+        "mysql://USER[:PASSWORD]@HOST[:PORT].",
+    )
     parser.add_argument(
         "tables",
         nargs="*",
@@ -246,6 +255,7 @@ def verify(parser: ArgumentParser) -> None:
         "[default: all followed tables]",
     )
     _compared(parser)
+    _foreign(parser)
     _outcome(parser)
     _part(parser)
 
@@ -286,6 +296,32 @@ def _compared(parser: ArgumentParser) -> None:
         metavar="FILE:POS|GTIDS",
         help="With --topics: end here, or with these transactions; by default at the newest "
         "progress.",
+    )
+
+
+def _foreign(parser: ArgumentParser) -> None:
+    """Declare what is compared with tables that other programs have made."""
+    group = parser.add_argument_group("Tables of other programs")
+    group.add_argument(
+        "--table",
+        action="append",
+        default=[],
+        metavar="TABLE=TARGET",
+        help="Compare a table of the source with one that any program has made of it, such as "
+        "shop.orders=delta:/lake/orders or shop.orders=parquet:/lake/orders. It can be given more "
+        "than once.",
+    )
+    group.add_argument(
+        "--lag",
+        type=decimal_number(0),
+        default=60.0,
+        metavar="SECONDS",
+        help="With --table: for so long, a row may have a value that the source has replaced.",
+    )
+    group.add_argument(
+        "--password-env",
+        metavar="NAME",
+        help="With --table: the environment variable that holds the password of the source.",
     )
 
 

@@ -1,6 +1,7 @@
 """`verify`: compares what the pipeline has delivered with the source."""
 
 from argparse import Namespace
+from pathlib import Path
 
 from connector.cli import command_errors
 from connector.foundation.errors import ConfigError
@@ -9,7 +10,15 @@ from connector.foundation.settings import settings_errors
 
 def run(arguments: Namespace) -> int:
     """Compare mirrors, a replica or topics with the source; return the code of the outcome."""
+    if arguments.table:
+        _require_foreign(arguments)
+        try:
+            from connector.cli.verify_foreign import verify_foreign  # noqa: PLC0415  # an extra
+        except ImportError as error:
+            raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
+        return verify_foreign(arguments)
     _require_fitting(arguments)
+    arguments.config = Path(arguments.config)
     if arguments.topics:
         from connector.cli.verify_topics import verify_topics  # noqa: PLC0415  # needs no extra
 
@@ -19,6 +28,25 @@ def run(arguments: Namespace) -> int:
     except ImportError as error:
         raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
     return verify_forever(arguments) if arguments.forever else verify_mirror(arguments)
+
+
+def _require_foreign(arguments: Namespace) -> None:
+    """Raise ConfigError if options are not those of tables of other programs."""
+    others = (
+        arguments.topics,
+        arguments.mirror is not None,
+        arguments.replica is not None,
+        bool(arguments.tables),
+        arguments.repair,
+        arguments.forever,
+        arguments.first is not None,
+        arguments.until is not None,
+        arguments.sample is not None,
+        arguments.since is not None,
+        arguments.state is not None,
+    )
+    if any(others):
+        raise ConfigError(command_errors.FOREIGN_ALONE)
 
 
 def _require_fitting(arguments: Namespace) -> None:

@@ -5,7 +5,8 @@ import secrets
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import structlog
@@ -79,6 +80,13 @@ def _display() -> progress.Progress:
         transient=True,
         disable=not errors().is_terminal,
     )
+
+
+@contextmanager
+def progress_display() -> Iterator[Callable[[str, int, int], None]]:
+    """Show progress on a terminal; call what it yields as `verify` does."""
+    with _display() as display:
+        yield _Shown(display)
 
 
 class _Shown:

@@ -1,0 +1,38 @@
+"""`verify --table`: compares tables that other programs have made, and prints what is found."""
+
+import json
+import sys
+from argparse import Namespace
+
+from connector.cli.exit_codes import say
+from connector.cli.log_input import password_of
+from connector.cli.verify_mirror import progress_display
+from connector.foundation.errors.message import visible
+from connector.replication.server.addresses import source_settings
+from verification.foreign.foreign_check import ForeignLimits
+from verification.foreign.foreign_report import foreign_exit_code, foreign_report
+from verification.foreign.run import verify_tables
+from verification.foreign.table_choice import read_choice
+
+
+def verify_foreign(arguments: Namespace) -> int:
+    """Compare the tables that the arguments name, and return the exit code of what is found.
+
+    Raises ConfigError for wrong arguments, and the errors of connecting.
+    """
+    url = arguments.config
+    source = source_settings(url, password=password_of(url, arguments.password_env))
+    choices = [read_choice(text) for text in arguments.table]
+    limits = ForeignLimits(arguments.lag, arguments.max_differences, arguments.rows_per_second or 0)
+    with_values = not arguments.no_values
+    results = []
+    with progress_display() as show:
+        for result in verify_tables(source, choices, limits, show):
+            results.append(result)
+            if not arguments.json:
+                for line in result.lines(with_values=with_values):
+                    say(visible(line))
+    if arguments.json:
+        json.dump(foreign_report(results, with_values=with_values), sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    return foreign_exit_code(results)

@@ -1,0 +1,302 @@
+"""Tables that other programs have made of a table: each fault is found, and lag is none."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from contextlib import contextmanager
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from local_stack import connect
+from tests.integration.verification import foreign_tables
+from tests.integration.verification.foreign_tables import ForeignTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from local_stack import MariadbServer, MysqlServer
+    from tests.integration.verification.foreign_tables import Row
+
+pytestmark = pytest.mark.server
+
+ROWS = 500
+# What both programs make of a row.
+MAKERS = pytest.mark.parametrize("maker", [foreign_tables.typed, foreign_tables.debezium])
+Maker = Any
+
+
+@pytest.fixture
+def table(mysql_server: MysqlServer, database: str, tmp_path: Path) -> ForeignTable:
+    return made(ForeignTable(mysql_server.endpoint, database, tmp_path / "orders"))
+
+
+def made(table: ForeignTable) -> ForeignTable:
+    """Make the table at the source."""
+    table.execute(foreign_tables.DEFINITION)
+    table.fill(1, ROWS)
+    return table
+
+
+@MAKERS
+def test_what_another_program_has_made_is_equal(table: ForeignTable, maker: Maker) -> None:
+    foreign_tables.write(table.path, maker(table.rows()))
+    report = table.report("--lag", "1", code=0)
+    assert (report["verdict"], report["rows"]) == ("equal", ROWS), report
+    assert report["columns_only_in_source"] == report["columns_only_in_target"] == []
+
+
+def test_the_report_says_what_was_guessed(table: ForeignTable) -> None:
+    foreign_tables.write(table.path, foreign_tables.debezium(table.rows()))
+    report = table.report("--lag", "1", code=0)
+    forms = {column["source"]: column["form"] for column in report["columns"]}
+    targets = {column["source"]: column["target"] for column in report["columns"]}
+    assert (targets["id"], targets["made_in"]) == ("ID", "madeIn")
+    assert (report["deletion_mark"], report["ignored_columns"]) == (
+        "__op",
+        ["__op", "__source_ts_ms"],
+    )
+    assert forms["price"] == "base64 of unscaled bytes"
+    assert forms["picture"] == "base64"
+    assert forms["flags"] == "base64 of bytes, least first"
+    assert forms["born"] == "days since 1970"
+    assert forms["made"] == "microseconds since 1970"
+    assert forms["took"] == "microseconds since midnight"
+
+
+def _changed(**values: Any) -> Callable[[Row], Row]:
+    return lambda row: {**row, **values}
+
+
+_OTHER = {"small": "large", "large": "small"}
+FAULTS: dict[int, tuple[str, list[str], Callable[[Row], Row]]] = {
+    10: ("different", ["price"], lambda row: {**row, "price": row["price"] + Decimal("0.01")}),
+    11: ("different", ["price"], lambda row: {**row, "price": -row["price"]}),
+    12: ("different", ["note"], _changed(note=None)),
+    13: ("different", ["note"], lambda row: {**row, "note": row["note"] + " "}),
+    14: ("different", ["note"], lambda row: {**row, "note": row["note"].upper()}),
+    15: ("different", ["kind"], lambda row: {**row, "kind": _OTHER[row["kind"]]}),
+    16: ("different", ["tags"], _changed(tags="a,b,c")),
+    17: ("different", ["picture"], lambda row: {**row, "picture": row["picture"][:-1]}),
+    18: ("different", ["paid"], lambda row: {**row, "paid": bytes([1 - row["paid"][0]])}),
+    19: ("different", ["born"], lambda row: {**row, "born": row["born"] - timedelta(days=1)}),
+    20: ("different", ["made"], lambda row: {**row, "made": row["made"] + timedelta(hours=2)}),
+    21: ("different", ["made"], lambda row: {**row, "made": row["made"].replace(microsecond=0)}),
+    22: ("different", ["seen"], lambda row: {**row, "seen": row["seen"].replace(microsecond=0)}),
+    23: ("different", ["facts"], _changed(facts='{"i": 23, "b": [1, 2.5]}')),
+    24: ("different", ["big"], lambda row: {**row, "big": row["big"] + 1}),
+    25: ("different", ["weight"], lambda row: {**row, "weight": float(f"{row['weight']:.6}")}),
+    26: ("different", ["made_in", "is_new"], lambda row: {**row, "made_in": 1999, "is_new": None}),
+    27: ("different", ["took"], lambda row: {**row, "took": row["took"] + timedelta(seconds=1)}),
+}  # fmt: skip
+
+
+@MAKERS
+def test_each_kind_of_fault_is_found_and_no_other(table: ForeignTable, maker: Maker) -> None:
+    rows = [FAULTS[r["id"]][2](r) if r["id"] in FAULTS else r for r in table.rows()]
+    rows[30 - 1]["note"], rows[31 - 1]["note"] = rows[31 - 1]["note"], rows[30 - 1]["note"]
+    rows += [{**rows[0], "id": 9000}, dict(rows[40 - 1])]
+    rows = [row for row in rows if row["id"] != 50]
+    foreign_tables.write(table.path, maker(rows))
+    report = table.report("--lag", "1", code=4)
+    found = {each["key"]["id"]: (each["kind"], each["source"]) for each in report["differences"]}
+    swapped = {number: ("different", ["note"]) for number in (30, 31)}
+    expected = {number: fault[:2] for number, fault in FAULTS.items()} | swapped
+    for number, (kind, columns) in expected.items():
+        assert found.pop(number, (None, {})) == (kind, found_columns(report, number, columns))
+    assert {number: kind for number, (kind, _) in found.items()} == {
+        40: "doubled",
+        50: "missing",
+        9000: "surplus",
+    }
+
+
+def found_columns(report: dict[str, Any], number: int, columns: list[str]) -> dict[str, Any]:
+    """Return the values of the source, after a look at the names of the columns that differ."""
+    (own,) = [each for each in report["differences"] if each["key"]["id"] == number]
+    assert sorted(own["source"]) == sorted(columns), own
+    source: dict[str, Any] = own["source"]
+    return source
+
+
+def test_rows_that_are_marked_as_deleted_are_absent(table: ForeignTable) -> None:
+    rows = table.rows()
+    table.execute("DELETE FROM orders WHERE id IN (7, 8)")
+    foreign_tables.write(table.path, foreign_tables.debezium(rows, deleted=(7, 8, 9)))
+    report = table.report("--lag", "1", code=4)
+    assert [(each["kind"], each["key"]) for each in report["differences"]] == [
+        ("missing", {"id": 9})
+    ]
+
+
+def test_a_value_that_no_column_of_the_source_can_have_differs(table: ForeignTable) -> None:
+    data = foreign_tables.debezium(table.rows())
+    places = data["big"].to_pylist()
+    places[3], places[4] = "many", "-1"
+    place = data.column_names.index("big")
+    foreign_tables.write(table.path, data.set_column(place, "big", pa.array(places)))
+    report = table.report("--lag", "1", code=4)
+    assert [(each["key"]["id"], each["target"]) for each in report["differences"]] == [
+        (4, [{"big": "many"}]),
+        (5, [{"big": "-1"}]),
+    ]
+
+
+def test_a_folder_of_files_with_partitions_is_compared(table: ForeignTable) -> None:
+    data = foreign_tables.typed(table.rows())
+    pq.write_to_dataset(data, table.path, partition_cols=["kind"])
+    (table.path / "_SUCCESS").write_bytes(b"")
+    target = f"parquet:{table.path}"
+    report = table.report("--lag", "1", target=target, code=0)
+    assert (report["verdict"], report["rows"]) == ("equal", ROWS), report
+    table.execute("UPDATE orders SET kind = 3 - kind WHERE id = 5")
+    report = table.report("--lag", "1", target=target, code=4)
+    assert [each["kind"] for each in report["differences"]] == ["stale"]
+
+
+def test_a_row_lags_until_the_lag_is_over(table: ForeignTable) -> None:
+    foreign_tables.write(table.path, foreign_tables.typed(table.rows()))
+    table.execute(
+        "UPDATE orders SET note = 'newer' WHERE id = 3", "DELETE FROM orders WHERE id = 4"
+    )
+    threading.Timer(
+        2, lambda: foreign_tables.write(table.path, foreign_tables.typed(table.rows()))
+    ).start()
+    report = table.report("--lag", "30", code=0)
+    assert report["verdict"] == "equal", report
+    assert sorted(row["key"]["id"] for row in report["lagging"]) == [3, 4]
+    assert 0 < report["oldest_lag_seconds"] < 30
+
+
+def test_the_log_says_since_when_a_row_is_stale(table: ForeignTable) -> None:
+    foreign_tables.write(table.path, foreign_tables.typed(table.rows()))
+    table.execute(
+        "UPDATE orders SET note = 'newer' WHERE id = 3",
+        "UPDATE orders SET note = 'newest' WHERE id = 3",
+        "DELETE FROM orders WHERE id = 4",
+        "INSERT INTO orders (id) VALUES (7000)",
+    )
+    report = table.report("--lag", "2", code=4)
+    found = {each["key"]["id"]: each for each in report["differences"]}
+    assert {number: each["kind"] for number, each in found.items()} == {
+        3: "stale",
+        4: "surplus",
+        7000: "missing",
+    }
+    assert found[3]["source"] == {"note": "newest"}
+    first = int(found[3]["since"]["transaction"].rpartition(":")[2])
+    assert int(found[4]["since"]["transaction"].rpartition(":")[2]) == first + 2
+    assert int(found[7000]["since"]["transaction"].rpartition(":")[2]) == first + 3
+
+
+@contextmanager
+def changing(
+    table: ForeignTable, maker: Maker, keep: Callable[[list[Row]], list[Row]]
+) -> Iterator[None]:
+    """Change rows all the time, and replace the target by what the rows were a second before."""
+    ended = threading.Event()
+
+    def change() -> None:
+        random_ = random.Random(5)
+        with connect(table.endpoint, table.database) as connection, connection.cursor() as cursor:
+            while not ended.wait(0.002):
+                number = random_.randint(1, ROWS)
+                sql = (
+                    f"UPDATE orders SET price = price + 1, note = UUID() WHERE id = {number}",
+                    f"DELETE FROM orders WHERE id = {number}",
+                    f"INSERT IGNORE INTO orders (id, note) VALUES ({number}, UUID())",
+                    f"REPLACE INTO orders (id, weight) VALUES ({number}, RAND())",
+                )
+                cursor.execute(random_.choice(sql))
+
+    def copy() -> None:
+        while not ended.is_set():
+            rows = table.rows()
+            ended.wait(0.7)
+            foreign_tables.write(table.path, maker(keep(rows)))
+
+    foreign_tables.write(table.path, maker(keep(table.rows())))
+    threads = [threading.Thread(target=each) for each in (change, copy)]
+    for thread in threads:
+        thread.start()
+    try:
+        time.sleep(1)
+        yield
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+@MAKERS
+def test_rows_that_change_all_the_time_make_no_false_alarm(
+    table: ForeignTable, maker: Maker
+) -> None:
+    with changing(table, maker, lambda rows: rows):
+        report = table.report("--lag", "20", code=0)
+    assert report["verdict"] == "equal", report
+    assert report["lagging_rows"] > 0
+
+
+def test_faults_are_found_while_all_rows_change(table: ForeignTable) -> None:
+    table.fill(613, 614)
+    frozen = [dict(row) for row in table.rows() if row["id"] in (15, 614)]
+
+    def keep(rows: list[Row]) -> list[Row]:
+        kept = [row for row in rows if row["id"] not in (15, 613, 614)]
+        return [*kept, *frozen, {**frozen[0], "id": 8000}]
+
+    with changing(table, foreign_tables.typed, keep):
+        table.execute("UPDATE orders SET note = 'newer' WHERE id = 614")
+        report = table.report("--lag", "6", code=4)
+    kinds = {each["key"]["id"]: each["kind"] for each in report["differences"]}
+    # The source may just have deleted this row.
+    assert kinds.pop(15) in ("stale", "surplus")
+    assert kinds == {613: "missing", 614: "stale", 8000: "surplus"}, report["differences"]
+
+
+def test_a_log_without_names_and_with_parts_of_rows_is_enough(
+    mysql_server: MysqlServer, database: str, tmp_path: Path
+) -> None:
+    table = ForeignTable(mysql_server.endpoint, database, tmp_path / "orders")
+    names = ("binlog_row_metadata", "binlog_row_image")
+    table.execute(*(f"SET GLOBAL {name} = MINIMAL" for name in names))
+    try:
+        made(table)
+        foreign_tables.write(table.path, foreign_tables.typed(table.rows()))
+        table.execute("UPDATE orders SET note = 'new' WHERE id IN (3, 5)")
+        foreign_tables.write(table.path, foreign_tables.typed(table.rows()))
+        table.execute(
+            "UPDATE orders SET note = 'newer' WHERE id = 3", "DELETE FROM orders WHERE id = 4"
+        )
+        # A row that changes, and is as it was before, is looked at again.
+        table.execute("UPDATE orders SET note = 'newer' WHERE id = 5")
+        table.execute("UPDATE orders SET note = 'new' WHERE id = 5")
+        report = table.report("--lag", "2", code=4)
+    finally:
+        table.execute(*(f"SET GLOBAL {name} = FULL" for name in names))
+    kinds = {each["key"]["id"]: each["kind"] for each in report["differences"]}
+    assert kinds == {3: "different", 4: "surplus"}, report
+
+
+def test_mariadb_is_compared(
+    mariadb_server: MariadbServer, mariadb_database: str, tmp_path: Path
+) -> None:
+    table = made(ForeignTable(mariadb_server.endpoint, mariadb_database, tmp_path / "orders"))
+    foreign_tables.write(table.path, foreign_tables.debezium(table.rows()))
+    assert table.report("--lag", "1", code=0)["rows"] == ROWS
+    table.execute("UPDATE orders SET price = 3 WHERE id = 5")
+    with changing(table, foreign_tables.debezium, lambda rows: rows):
+        assert table.report("--lag", "20", code=0)["verdict"] == "equal"
+    rows = table.rows()
+    table.execute("UPDATE orders SET note = 'newer' WHERE id = (SELECT MIN(id) FROM orders)")
+    foreign_tables.write(table.path, foreign_tables.debezium(rows))
+    report = table.report("--lag", "2", code=4)
+    assert [each["kind"] for each in report["differences"]] == ["stale"]

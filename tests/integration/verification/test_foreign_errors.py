@@ -1,0 +1,184 @@
+"""What is refused of tables of other programs, and what ends the comparison of one table."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from connector.cli import command_errors
+from connector.foundation.errors import ConfigError
+from connector.foundation.settings.sections import SnapshotSettings
+from connector.replication.server.addresses import source_settings
+from connector.stream.source.select_session import SelectSession
+from stream_jobs.errors import MirrorError
+from tests import forked_command
+from tests.integration.verification import foreign_tables
+from tests.integration.verification.foreign_tables import ForeignTable
+from verification.checksums import ReadRate
+from verification.foreign import foreign_errors
+from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
+from verification.foreign.foreign_report import ForeignResult
+from verification.foreign.guess import MappingGuess
+from verification.foreign.settlement import Sides
+from verification.foreign.source_log import SourceLog
+from verification.foreign.source_rows import SourceRows
+from verification.foreign.table_choice import TableChoice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from connector.foundation.errors.code import ErrorCode
+    from local_stack import MysqlServer
+
+pytestmark = pytest.mark.server
+
+ROWS = 30
+
+
+@pytest.fixture
+def table(mysql_server: MysqlServer, database: str, tmp_path: Path) -> ForeignTable:
+    own = ForeignTable(mysql_server.endpoint, database, tmp_path / "orders")
+    own.execute(foreign_tables.DEFINITION)
+    own.fill(1, ROWS)
+    foreign_tables.write(own.path, foreign_tables.typed(own.rows()))
+    return own
+
+
+def error_of(table: ForeignTable, target: str = "") -> str:
+    """Return the error with which the table is not finished."""
+    report = table.report("--lag", "1", target=target, code=1)
+    assert report["verdict"] == "not finished"
+    error: str = report["error"]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("shop.orders", "there is no `=`"),
+        ("orders=delta:/lake/orders", "orders is no DATABASE.TABLE"),
+        ("shop.orders=/lake/orders", "/lake/orders is no KIND:PLACE"),
+        ("shop.orders=hudi:/lake/orders", "hudi is no kind of a target"),
+    ],
+)
+def test_a_text_that_names_no_two_tables_is_refused(text: str, why: str) -> None:
+    done = forked_command.run("verify", "mysql://root@127.0.0.1:1", "--table", text, seconds=60)
+    assert done.returncode == 2
+    code = foreign_errors.TARGET_FORM.code
+    assert f"[{code}] --table {text}: {why}; write DATABASE.TABLE=KIND:PLACE" in done.stderr
+
+
+def test_options_of_a_mirror_are_refused() -> None:
+    words = ("--table", "a.b=delta:/c", "--repair")
+    done = forked_command.run("verify", "mysql://root@127.0.0.1:1", *words, seconds=60)
+    assert done.returncode == 2
+    assert command_errors.FOREIGN_ALONE.what in done.stderr
+
+
+def test_a_place_without_a_table_is_not_finished(table: ForeignTable, tmp_path: Path) -> None:
+    for kind in ("delta", "parquet"):
+        target = f"{kind}:{tmp_path}/nothing"
+        error = error_of(table, target)
+        assert error.startswith(f"[{foreign_errors.NO_TARGET.code}] there is no table at {target};")
+
+
+def test_files_of_two_tables_are_not_one(table: ForeignTable, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number, values in enumerate(([1], [{"a": 1}])):
+        pq.write_table(pa.table({"id": values}), folder / f"{number}.parquet")
+    code = foreign_errors.OTHER_SCHEMAS.code
+    assert error_of(table, f"parquet:{folder}").startswith(f"[{code}] the files of parquet:")
+
+
+def test_a_table_without_a_key_in_the_target_is_not_finished(table: ForeignTable) -> None:
+    data = foreign_tables.typed(table.rows())
+    foreign_tables.write(table.path, data.drop_columns(["id"]))
+    assert foreign_errors.NO_KEY.code in error_of(table)
+    assert "the target has no column for id of the key" in error_of(table)
+    table.execute("ALTER TABLE orders DROP PRIMARY KEY")
+    assert "it has no primary key" in error_of(table)
+
+
+def test_a_table_of_a_feature_that_readers_must_know_is_refused(table: ForeignTable) -> None:
+    protocol = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["variantType"],
+        "writerFeatures": ["variantType"],
+    }
+    commit = table.path / "_delta_log" / f"{1:020d}.json"
+    commit.write_text(json.dumps({"protocol": protocol}) + "\n")
+    assert foreign_errors.FEATURES.code in error_of(table)
+    assert "this program cannot read variantType" in error_of(table)
+
+
+def test_a_source_that_logs_statements_is_refused(table: ForeignTable) -> None:
+    table.execute("SET GLOBAL binlog_format = STATEMENT")
+    try:
+        assert foreign_errors.LOG_NOT_ROWS.code in error_of(table)
+    finally:
+        table.execute("SET GLOBAL binlog_format = ROW")
+
+
+@contextmanager
+def _pieces(table: ForeignTable, **choices: Any) -> Iterator[ForeignCheck]:
+    """Yield a comparison that is about to run, so that something can happen before it does."""
+    settings = source_settings(table.url)
+    name = (table.database, "orders")
+    choice = TableChoice(*name, f"delta:{table.path}", **choices)
+    with SelectSession(settings) as session:
+        source = SourceRows(
+            session, lambda: SelectSession(settings), name, SnapshotSettings(), ReadRate(0)
+        )
+        target = choice.opened()
+        target.refresh()
+        mapping = MappingGuess(source, target, choice).mapping()
+        sides = Sides(source, target, mapping, SourceLog(settings, source, mapping, 1.0))
+        result = ForeignResult(choice.name, choice.target)
+        yield ForeignCheck(sides, ForeignLimits(1.0), result, lambda *_: None)
+
+
+def test_a_choice_for_columns_must_fit(table: ForeignTable) -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"columns": {"prize": "price"}}, "the source has no column prize"),
+        ({"columns": {"price": "prize"}}, "the target has no column prize"),
+        ({"forms": {"price": "base64"}}, "column price cannot be 'base64'; it can be number"),
+    ]
+    for choices, why in wrong:
+        with pytest.raises(ConfigError) as raised, _pieces(table, **choices):
+            pass
+        assert raised.value.code is foreign_errors.MAPPING_FORM
+        assert why in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (
+            lambda table: table.execute("ALTER TABLE orders ADD COLUMN more INT"),
+            foreign_errors.TABLE_CHANGED,
+        ),
+        (
+            lambda table: foreign_tables.write(
+                table.path, foreign_tables.typed(table.rows()).drop_columns(["note"])
+            ),
+            foreign_errors.COLUMN_GONE,
+        ),
+    ],
+)
+def test_a_table_that_changes_is_not_finished(
+    table: ForeignTable, change: Callable[[ForeignTable], None], code: ErrorCode
+) -> None:
+    with _pieces(table) as check:
+        table.execute("UPDATE orders SET note = 'newer' WHERE id = 3")
+        change(table)
+        with pytest.raises(MirrorError) as raised:
+            check.run()
+    assert raised.value.code is code

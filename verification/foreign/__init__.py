@@ -1,0 +1,1 @@
+"""`verify --table`: tables that any program has made of tables of the source."""

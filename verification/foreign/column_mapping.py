@@ -1,0 +1,219 @@
+"""Which column of a target is which column of the source, and what else its columns mean.
+
+Names are equal, or equal without regard to case, or to case and `_`. Columns that replication
+programs add mark deleted rows, which are as good as absent, or are ignored.
+
+https://debezium.io/documentation/reference/stable/transformations/event-flattening.html
+https://fivetran.com/docs/core-concepts/system-columns-and-tables
+https://docs.airbyte.com/platform/understanding-airbyte/airbyte-metadata-fields
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from connector.foundation.contract import SchemaColumn
+from stream_jobs.apply.row_hashes import Keys
+from stream_jobs.errors import MirrorError
+from stream_jobs.source.table_schema import TableSchema
+from verification.digests import row_digests
+from verification.foreign import foreign_errors
+from verification.foreign.forms import Form, of_source
+
+_METADATA: Final = ("__", "_fivetran_", "_dlt_", "_airbyte_", "_ab_", "_sdc_", "_cdc_", "_hoodie_")
+_TRUE: Final = frozenset({"true", "t", "1", "yes", "y"})
+_DELETES: Final = frozenset({"d", "delete", "deleted"})
+# An unfit value makes a digest that no row of the source has.
+_UNFIT: Final = np.int64(0x5BD1E9955BD1E995)
+
+
+def _is_true(value: object) -> bool:
+    return str(value).lower() in _TRUE
+
+
+def _is_delete(value: object) -> bool:
+    return str(value).lower() in _DELETES
+
+
+def _is_there(value: object) -> bool:
+    return value is not None and value != ""
+
+
+# By the name of a column, in lower case: which of its values mark a deleted row.
+_MARKS: Final[Mapping[str, Callable[[object], bool]]] = {
+    "__deleted": _is_true,
+    "_fivetran_deleted": _is_true,
+    "_deleted": _is_true,
+    "is_deleted": _is_true,
+    "__op": _is_delete,
+    "_op": _is_delete,
+    "op": _is_delete,
+    "_ab_cdc_deleted_at": _is_there,
+    "_sdc_deleted_at": _is_there,
+    "deleted_at": _is_there,
+}
+
+
+class ColumnPair(NamedTuple):
+    """A column of the source, its column in the target, and how this is read."""
+
+    column: SchemaColumn
+    target: str
+    form: Form
+    note: str = ""  # why this form was taken
+
+    @property
+    def name(self) -> str:
+        """The name at the source."""
+        return self.column["name"]
+
+
+class DecodedRows(NamedTuple):
+    """Rows of the target in the form of the source."""
+
+    data: pa.Table  # the compared columns, by the names of the source
+    raw: pa.Table  # the same rows as the target has them
+    unfit: NDArray[np.bool_]  # rows with a value that is none of the source's type
+    unfit_keys: NDArray[np.bool_]  # rows whose key is none
+
+
+@dataclass
+class ColumnNames:
+    """What the names of both sides say, before a row was looked at."""
+
+    targets: dict[str, str] = field(default_factory=dict)  # by the name at the source
+    mark: str | None = None  # the column that marks deleted rows
+    ignored: list[str] = field(default_factory=list)
+    only_target: list[str] = field(default_factory=list)
+    only_source: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, schema: TableSchema, names: Sequence[str], chosen: Mapping[str, str]
+    ) -> ColumnNames:
+        """Pair the columns of `schema` with those of the target; `chosen` has what users chose."""
+        found = cls()
+        free = [name for name in names if name not in chosen.values()]
+        for column in schema.columns:
+            own = chosen.get(column["name"]) or _same_name(column["name"], free)
+            if own is None:
+                found.only_source.append(column["name"])
+            else:
+                found.targets[column["name"]] = own
+        rest = [name for name in names if name not in found.targets.values()]
+        found.mark = next((name for name in rest if name.lower() in _MARKS), None)
+        for name in rest:
+            is_metadata = name.lower().startswith(_METADATA) or name.lower() in _MARKS
+            (found.ignored if is_metadata else found.only_target).append(name)
+        return found
+
+
+def _same_name(name: str, names: Sequence[str]) -> str | None:
+    for form in (str, str.lower, _bare):
+        fitting = [other for other in names if form(other) == form(name)]
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            return None
+    return None
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+class ColumnMapping:
+    """Reads rows of one target as rows of the source."""
+
+    def __init__(
+        self, schema: TableSchema, pairs: Sequence[ColumnPair], names: ColumnNames
+    ) -> None:
+        """Compare the columns of `pairs`, which has those of the key."""
+        self.key: tuple[str, ...] = tuple(schema.key)
+        self.pairs = {pair.name: pair for pair in pairs}
+        self.columns = list(self.pairs)
+        self.names = names
+        self._deletes = None if names.mark is None else _MARKS[names.mark.lower()]
+
+    @property
+    def targets(self) -> list[str]:
+        """The columns of the target that are read."""
+        return self._with_mark([pair.target for pair in self.pairs.values()])
+
+    @property
+    def key_targets(self) -> list[str]:
+        """Those that are read to find rows."""
+        return self._with_mark([self.pairs[name].target for name in self.key])
+
+    def live(self, raw: pa.Table) -> NDArray[np.int64]:
+        """Return the places of the rows that are not marked as deleted."""
+        if self.names.mark is None:
+            return np.arange(raw.num_rows)
+        assert self._deletes is not None
+        marks = raw[self.names.mark].combine_chunks()
+        if pa.types.is_boolean(marks.type):
+            return np.flatnonzero(~marks.fill_null(False).to_numpy(zero_copy_only=False))
+        encoded = pc.dictionary_encode(marks, null_encoding="encode")
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        dead = np.array(
+            [self._deletes(value) for value in encoded.dictionary.to_pylist()], np.bool_
+        )
+        if not len(dead):
+            return np.arange(raw.num_rows)
+        return np.flatnonzero(~dead[encoded.indices.to_numpy()])
+
+    def decoded(self, raw: pa.Table, names: Sequence[str] | None = None) -> DecodedRows:
+        """Return the live rows among `raw`; `names` are columns of the source, all by default."""
+        if self.names.mark is not None:
+            raw = raw.take(pa.array(self.live(raw), pa.int64()))
+        names = self.columns if names is None else names
+        unfit = np.zeros(raw.num_rows, np.bool_)
+        unfit_keys = np.zeros(raw.num_rows, np.bool_)
+        arrays = []
+        for name in names:
+            pair = self.pairs[name]
+            decoded = pair.form.decoded(raw[pair.target])
+            arrays.append(decoded.values)
+            if decoded.unfit is not None:
+                unfit |= decoded.unfit
+            if name in self.key:
+                unfit_keys |= decoded.values.is_null().to_numpy(zero_copy_only=False)
+        data = pa.Table.from_arrays(arrays, names=list(names))
+        return DecodedRows(data, raw, unfit | unfit_keys, unfit_keys)
+
+    def of_source(self, rows: pa.Table) -> pa.Table:
+        """Return rows of the source, in the types in which they are compared."""
+        arrays = [
+            of_source(pair.column, rows[pair.name], pair.form.kind) for pair in self.pairs.values()
+        ]
+        return pa.Table.from_arrays(arrays, names=self.columns)
+
+    def keys(self, data: pa.Table) -> Keys:
+        """Return the digests of the keys of rows of either side."""
+        return row_digests(data, self.key)
+
+    def rows(self, data: pa.Table, unfit: NDArray[np.bool_] | None = None) -> Keys:
+        """Return the digests of rows of either side; `unfit` ones equal none of the source."""
+        digests = row_digests(data, self.columns)
+        if unfit is not None and unfit.any():
+            digests = Keys(np.where(unfit, digests.first ^ _UNFIT, digests.first), digests.second)
+        return digests
+
+    def _with_mark(self, names: list[str]) -> list[str]:
+        return names if self.names.mark is None else [*names, self.names.mark]
+
+
+def require_key(schema: TableSchema, names: ColumnNames) -> None:
+    """Raise MirrorError if the target lacks a column of the key."""
+    for name in schema.key:
+        if name not in names.targets:
+            why = f"the target has no column for {name} of the key"
+            raise MirrorError(foreign_errors.NO_KEY, table=schema.name, why=why)

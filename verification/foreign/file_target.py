@@ -1,0 +1,230 @@
+"""Tables of Parquet files, and those of a folder.
+
+A file is read by row groups, in slices, so memory does not grow with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from stream_jobs.delta import deletion_vectors
+from stream_jobs.delta.actions import DataFile
+from stream_jobs.delta.storage import Storage, StoredFile
+from stream_jobs.delta.storages import storage_of
+from stream_jobs.errors import MirrorError, delta_errors
+from verification.foreign import foreign_errors
+from verification.foreign.target import Choose
+
+# Rows that are in memory at a time.
+_SLICE_ROWS: Final = 200_000
+_HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+class Part(NamedTuple):
+    """One file of a state."""
+
+    path: str
+    physical: Mapping[str, str]  # names of its columns in the file, by those of the table
+    constants: Mapping[str, pa.Scalar]  # columns that the path of the file has
+    file: DataFile | None = None  # of a Delta table, with its dead rows
+
+
+class FileReader:
+    """Reads parts from one storage."""
+
+    def __init__(self, storage: Storage, schema: pa.Schema, name: str) -> None:
+        """Read columns in the types of `schema`; `name` is the target, for errors."""
+        self._storage = storage
+        self._schema = schema
+        self._name = name
+
+    def slices(
+        self,
+        part: Part,
+        names: Sequence[str],
+        dead: NDArray[np.bool_] | None,
+        groups: Container[int] | None = None,
+    ) -> Iterator[tuple[int, int, pa.Table]]:
+        """Yield columns of the rows that are not dead, some at a time.
+
+        With their row group, and how many rows of it came before. Only rows of `groups`, if given.
+        """
+        source = self._storage.open(part.path)
+        if source is None:
+            raise MirrorError(delta_errors.FILE_MISSING, file=part.path)
+        try:
+            # Spark writes TIMESTAMP as INT96 by default.
+            with pq.ParquetFile(source, coerce_int96_timestamp_unit="us") as reader:
+                start = 0
+                for group in range(reader.num_row_groups):
+                    begin, before = start, 0
+                    start += reader.metadata.row_group(group).num_rows
+                    if groups is not None and group not in groups:
+                        continue
+                    for data in self._group(reader, group, part, names):
+                        end = begin + data.num_rows
+                        live = data
+                        if dead is not None:
+                            live = data.filter(pa.array(~dead[begin:end]))
+                        begin = end
+                        if live.num_rows:
+                            yield group, before, live
+                        before += live.num_rows
+        except (pa.ArrowException, ValueError, OSError) as error:
+            raise MirrorError(delta_errors.FILE_DAMAGED, file=part.path, why=error) from error
+
+    def dead_rows(self, part: Part, table: str) -> NDArray[np.bool_] | None:
+        """Return which rows of a part are dead; None if no row is."""
+        if part.file is None or part.file.deletion_vector is None:
+            return None
+        places = deletion_vectors.load(self._storage, table, part.file.deletion_vector)
+        positions = np.asarray(places.to_array())
+        dead = np.zeros(max(part.file.rows, int(positions.max(initial=-1)) + 1), np.bool_)
+        dead[positions] = True
+        return dead
+
+    def _group(
+        self, reader: pq.ParquetFile, group: int, part: Part, names: Sequence[str]
+    ) -> Iterator[pa.Table]:
+        present = set(reader.schema_arrow.names)
+        own = [part.physical.get(name, name) for name in names]
+        read = [name for name in own if name in present]
+        if not read:
+            rows = reader.metadata.row_group(group).num_rows
+            yield self._named(pa.table({"": pa.nulls(rows)}), part, names, own)
+            return
+        batches = reader.iter_batches(_SLICE_ROWS, row_groups=[group], columns=read)
+        for batch in batches:
+            yield self._named(pa.Table.from_batches([batch]), part, names, own)
+
+    def _named(
+        self, data: pa.Table, part: Part, names: Sequence[str], own: Sequence[str]
+    ) -> pa.Table:
+        arrays = []
+        for name, physical in zip(names, own, strict=True):
+            kind = self._schema.field(name).type
+            if physical in data.column_names:
+                values = data[physical]
+                is_own = values.type == kind or pa.types.is_nested(kind)
+                arrays.append(values if is_own else values.cast(kind))
+            elif name in part.constants:
+                arrays.append(pa.repeat(part.constants[name], data.num_rows))
+            else:
+                arrays.append(pa.nulls(data.num_rows, kind))
+        return pa.Table.from_arrays(arrays, names=list(names))
+
+
+class FileTarget:
+    """What tables of files have in common."""
+
+    has_versions = True
+
+    def __init__(self, name: str, path: str) -> None:
+        """Look at the table at `path`, a local path or a URL of a storage.
+
+        Raises ConfigError for a scheme that no storage has.
+        """
+        self.name = name
+        root, _, self.folder = path.rstrip("/").rpartition("/")
+        if not root and not path.startswith("/"):
+            root = "."
+        self.storage = storage_of(root or "/")
+        self.parts: list[Part] = []
+        self.rows = 0
+        self.schema = pa.schema([])
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield columns of all rows, some at a time."""
+        reader = FileReader(self.storage, self.schema, self.name)
+        for part in self.parts:
+            dead = reader.dead_rows(part, self.folder)
+            for _, _, data in reader.slices(part, names, dead):
+                yield data
+
+    def chosen(self, names: Sequence[str], of: Sequence[str], choose: Choose) -> Iterator[pa.Table]:
+        """Yield the columns `names` of the rows that `choose` returns for their columns `of`."""
+        reader = FileReader(self.storage, self.schema, self.name)
+        for part in self.parts:
+            dead = reader.dead_rows(part, self.folder)
+            hits: dict[int, list[NDArray[np.int64]]] = {}
+            for group, before, data in reader.slices(part, of, dead):
+                places = choose(data)
+                if len(places):
+                    hits.setdefault(group, []).append(places + before)
+            if not hits:
+                continue
+            wanted = {group: np.concatenate(places) for group, places in hits.items()}
+            for group, before, data in reader.slices(part, names, dead, wanted):
+                places = wanted[group] - before
+                inside = places[(places >= 0) & (places < data.num_rows)]
+                if len(inside):
+                    yield data.take(pa.array(inside, pa.int64()))
+
+    def close(self) -> None:
+        """Do nothing: files are closed after each read."""
+
+
+class ParquetTarget(FileTarget):
+    """The Parquet files of a folder and of its subfolders, such as `day=2026-03-01`.
+
+    Files and folders whose names begin with `_` or `.` do not count, as for Spark. A program that
+    replaces files can be seen in the middle, so one look at the folder proves nothing.
+    """
+
+    has_versions = False
+
+    def refresh(self) -> str:
+        """List the files, and read these from now on."""
+        files = [file for file in self.storage.list(self.folder) if _counts(file)]
+        if not files:
+            raise MirrorError(foreign_errors.NO_TARGET, target=self.name)
+        schemas = []
+        self.rows = 0
+        self.parts = []
+        for file in files:
+            path = f"{self.folder}/{file.name}"
+            schema, rows = self._head(path)
+            constants = _partitions(file.name)
+            for name, value in constants.items():
+                if name not in schema.names:
+                    schema = schema.append(pa.field(name, value.type))
+            schemas.append(schema)
+            self.rows += rows
+            self.parts.append(Part(path, {}, constants))
+        try:
+            self.schema = pa.unify_schemas(schemas, promote_options="permissive")
+        except pa.ArrowException as error:
+            raise MirrorError(foreign_errors.OTHER_SCHEMAS, target=self.name, why=error) from error
+        return f"{len(files)} files"
+
+    def _head(self, path: str) -> tuple[pa.Schema, int]:
+        source = self.storage.open(path)
+        if source is None:
+            raise MirrorError(delta_errors.FILE_MISSING, file=path)
+        try:
+            with pq.ParquetFile(source, coerce_int96_timestamp_unit="us") as reader:
+                return reader.schema_arrow.remove_metadata(), reader.metadata.num_rows
+        except (pa.ArrowException, OSError) as error:
+            raise MirrorError(delta_errors.FILE_DAMAGED, file=path, why=error) from error
+
+
+def _counts(file: StoredFile) -> bool:
+    names = file.name.split("/")
+    is_hidden = any(name.startswith((".", "_")) and "=" not in name for name in names)
+    return names[-1].endswith((".parquet", ".parq")) and not is_hidden and file.size > 0
+
+
+def _partitions(name: str) -> dict[str, pa.Scalar]:
+    """Return the columns that the folders of a file name."""
+    pairs = [part.split("=", 1) for part in name.split("/")[:-1] if "=" in part]
+    return {
+        unquote(column): pa.scalar(None if value == _HIVE_NULL else unquote(value), pa.string())
+        for column, value in pairs
+    }

@@ -1,0 +1,175 @@
+"""One table: sums of key ranges first, then digests of rows, then keys that seem to differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from verification.checksums import ServerChecksums
+from verification.digests import Digest, RowIndex, keys_by_digest
+from verification.foreign.foreign_report import ForeignResult, RowDifference
+from verification.foreign.settlement import Settlement, Sides
+from verification.foreign.target_rows import TargetRows
+from verification.key_ranges import KeyRanges, numbers_of
+from verification.row_text import RowText
+from verification.source_table import RowKey
+
+# Rows of a range, in the first round and in the second.
+_ROWS_OF_A_RANGE: Final = (2000, 100)
+# So few rows are read one by one without another round.
+_FEW_ROWS: Final = 20_000
+# Candidates that are settled together: each group reads the log from its beginning.
+_CANDIDATES_MAX: Final = 100_000
+
+
+class ForeignLimits(NamedTuple):
+    """How much is done, and how much the target may lag."""
+
+    lag_seconds: float = 60.0
+    differences_max: int = 1000  # of a table; its comparison then ends
+    rows_per_second: int = 0  # of the source; 0: no limit
+
+
+class ForeignCheck:
+    """Compares one table."""
+
+    def __init__(
+        self,
+        sides: Sides,
+        limits: ForeignLimits,
+        result: ForeignResult,
+        show: Callable[[int, int], None],
+    ) -> None:
+        """Fill `result`; `show` gets the rows that were read, and about how many there are."""
+        self._sides = sides
+        self._limits = limits
+        self._result = result
+        self._show = show
+        self._rows = TargetRows(sides.target, sides.mapping)
+        self._settlement = Settlement(sides, limits.lag_seconds, result)
+        self._found: dict[Digest, RowDifference] = {}
+        self._done = 0
+
+    def run(self) -> None:
+        """Compare. Raises the errors of reading."""
+        ranges = self._unequal_ranges()
+        if ranges is None or len(ranges):
+            self._read_rows(ranges)
+        self._result.differences = list(self._found.values())[: self._limits.differences_max]
+
+    def _unequal_ranges(self) -> KeyRanges | None:
+        """Return the ranges whose rows have to be read; None for all rows."""
+        source, target, mapping, _ = self._sides
+        key = source.key_number
+        kinds_are_plain = all(
+            pair.form.kind == source.no_rows.schema.field(pair.name).type
+            for pair in mapping.pairs.values()
+        )
+        if key is None or not kinds_are_plain:
+            return None
+        text = RowText.of(source.session, source.schema, mapping.columns)
+        if text is None:
+            return None
+        ranges, rows = KeyRanges.whole(), target.rows
+        quoted = source.selected.quoted_name
+        with ServerChecksums(
+            source.open_session, source.settings, source.pace, quoted, key, text
+        ) as sums:
+            for rows_of_a_range in _ROWS_OF_A_RANGE:
+                self._result.state = self._rows.refresh()
+                keys = map(numbers_of, self._rows.first_keys())
+                ranges = ranges.divided(keys, rows, rows_of_a_range)
+                ranges, rows = self._round(ranges, sums, text)
+                if rows <= _FEW_ROWS or not len(ranges):
+                    break
+        return ranges
+
+    def _round(
+        self, ranges: KeyRanges, sums: ServerChecksums, text: RowText
+    ) -> tuple[KeyRanges, int]:
+        """Return the ranges with other sums, and about how many rows they have."""
+        begun = sums.begin(ranges)
+        own = self._rows.sums(ranges, text, self._count)
+        theirs, is_known = sums.gathered(begun, len(ranges), self._count)
+        equal = is_known & (own.rows == theirs.rows) & (own.xors == theirs.xors)
+        count = int(own.rows[equal].sum())
+        self._result.rows += count
+        self._result.target_rows += count
+        self._result.summed_rows += count
+        left = np.maximum(own.rows, theirs.rows)[~equal]
+        return ranges.take(~equal), int(left.sum())
+
+    def _read_rows(self, ranges: KeyRanges | None) -> None:
+        """Compare row by row: the rows in `ranges`, or all."""
+        result, mapping = self._result, self._sides.mapping
+        result.state = self._rows.refresh()
+        with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
+            index = RowIndex(Path(folder), self._sides.target.rows)
+            for rows in self._rows.batches(ranges):
+                index.add(mapping.keys(rows.data), mapping.rows(rows.data, rows.unfit))
+                self._count(rows.data.num_rows)
+            index.complete()
+            result.target_rows += index.rows + self._rows.unfit_key_rows
+            self._note_unfit_keys()
+            # Together, because what lags is waited for.
+            self._settle_all(chain(self._differing(index, ranges), self._surplus(index)))
+
+    def _note_unfit_keys(self) -> None:
+        """Note the rows whose key the source cannot have."""
+        for row in self._rows.unfit_keys:
+            mapping = self._sides.mapping
+            key = {name: row[mapping.pairs[name].target] for name in mapping.key}
+            self._found[(len(self._found), 0)] = RowDifference("surplus", key, None, [row])
+
+    def _differing(
+        self, index: RowIndex, ranges: KeyRanges | None
+    ) -> Iterator[Mapping[Digest, RowKey]]:
+        """Read the source, and yield the keys whose rows the target does not have."""
+        source, _, mapping, _ = self._sides
+        for theirs in source.chunks(ranges):
+            data = mapping.of_source(theirs)
+            keys = mapping.keys(data)
+            equal = index.are_equal(keys, mapping.rows(data))
+            digests, values = keys_by_digest(data, mapping.key, keys, np.flatnonzero(~equal))
+            self._result.rows += data.num_rows
+            self._count(data.num_rows)
+            yield dict(zip(digests, values, strict=True))
+
+    def _surplus(self, index: RowIndex) -> Iterator[Mapping[Digest, RowKey]]:
+        """Yield the keys that only the target had."""
+        for unseen in index.unseen():
+            for start in range(0, len(unseen.first), _CANDIDATES_MAX):
+                end = min(start + _CANDIDATES_MAX, len(unseen.first))
+                yield self._rows.keys_of(unseen.take(np.arange(start, end)))
+
+    def _settle_all(self, pages: Iterator[Mapping[Digest, RowKey]]) -> None:
+        """Settle what `pages` yields, until there are too many differences."""
+        candidates: dict[Digest, RowKey] = {}
+        for page in pages:
+            candidates |= page
+            if len(candidates) >= _CANDIDATES_MAX:
+                self._settle(candidates)
+                candidates = {}
+            if self._result.has_more:
+                return
+        self._settle(candidates)
+
+    def _settle(self, candidates: Mapping[Digest, RowKey]) -> None:
+        # A key whose row moved while the source was read may come again.
+        fresh = {digest: key for digest, key in candidates.items() if digest not in self._found}
+        if not fresh or self._result.has_more:
+            return
+        room = self._limits.differences_max - len(self._found)
+        self._found |= self._settlement.settle(fresh, room)
+        self._result.has_more = len(self._found) > self._limits.differences_max
+
+    def _count(self, rows: int) -> None:
+        """Show that so many more rows were read, of one side."""
+        self._done += rows
+        known = self._sides.target.rows
+        self._show(self._done, known + max(known, self._sides.source.estimated_rows))

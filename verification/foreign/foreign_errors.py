@@ -1,0 +1,75 @@
+"""`verify --table`, which compares tables of any program with their source."""
+
+from connector.foundation.errors.code import End, ErrorCode, configuration_error
+
+TARGET_FORM = configuration_error(
+    "V141",
+    "--table {text}: {why}",
+    "write DATABASE.TABLE=KIND:PLACE, such as shop.orders=delta:/lake/orders; the kinds are "
+    "{kinds}",
+    cause="A table of the source and the table that was made of it are named together.",
+    example={"text": "shop.orders", "why": "there is no `=`", "kinds": ["delta", "parquet"]},
+)
+MAPPING_FORM = configuration_error(
+    "V143",
+    "{target}: {why}",
+    "name columns as the source and the target have them, and forms as the report does",
+    cause="The choices for columns do not fit the tables.",
+    example={"target": "delta:/lake/orders", "why": "the source has no column prize"},
+)
+NO_TARGET = ErrorCode(
+    "V144",
+    "there is no table at {target}",
+    "look at the path, and whether this user can read it",
+    end=End.COMMAND,
+    cause="The place that was named has no Delta log, or no Parquet files.",
+    example={"target": "delta:/lake/orders"},
+)
+OTHER_SCHEMAS = ErrorCode(
+    "V145",
+    "the files of {target} have columns of types that are not one: {why}",
+    "name a folder with the files of one table",
+    end=End.COMMAND,
+    cause="All files of a folder are read as one table.",
+    example={"target": "parquet:/lake/orders", "why": "Unable to merge: Field id"},
+)
+NO_KEY = ErrorCode(
+    "V146",
+    "table {table}: {why}",
+    "name the columns in the file of --tables",
+    end=End.COMMAND,
+    cause="Rows are found by the primary key of the source, so each of its columns must be in the "
+    "target.",
+    example={"why": "the target has no column for id of the key"},
+)
+LOG_NOT_ROWS = ErrorCode(
+    "V147",
+    "{server}: binlog_format is {format}, so the log cannot say which values rows had",
+    "set binlog_format = ROW",
+    cause="The log of the source is the witness: a row differs only if it never had the value of "
+    "the target.",
+    example={"server": "source 127.0.0.1:3306", "format": "STATEMENT"},
+)
+TABLE_CHANGED = ErrorCode(
+    "V148",
+    "table {table} was changed by {statement} while it was compared, or a moment before",
+    "compare it again",
+    end=End.COMMAND,
+    cause="Rows before and after such a statement have other columns.",
+    example={"statement": "ALTER TABLE"},
+)
+COLUMN_GONE = ErrorCode(
+    "V149",
+    "{target}: the column {column} is gone",
+    "compare it again",
+    end=End.COMMAND,
+    cause="The columns of the target changed while it was compared.",
+    example={"target": "delta:/lake/orders"},
+)
+FEATURES = ErrorCode(
+    "V150",
+    "{target}: this program cannot read {features}",
+    "compare a copy of the table without them",
+    cause="The table uses features or types of Delta that a reader has to know.",
+    example={"target": "delta:/lake/orders", "features": ["v2Checkpoint"]},
+)

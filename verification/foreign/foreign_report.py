@@ -1,0 +1,243 @@
+"""What was found in a table of another program, in words and as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from connector.foundation.errors import ConnectorError
+from verification.foreign.row_states import Change, Kind
+from verification.report import EXIT_DIFFERENT, EXIT_EQUAL, EXIT_NOT_FINISHED, Verdict
+
+if TYPE_CHECKING:
+    from verification.foreign.column_mapping import ColumnMapping
+
+_US: Final = 1_000_000
+# Of the rows that lag, so many are named.
+LAGGING_MAX: Final = 100
+_SHOWN_LAGGING: Final = 3
+# Of this process: nobody can try values.
+_KEY: Final = secrets.token_bytes(16)
+_SINCE: Final[Mapping[Kind, str]] = {
+    "missing": "the source has it since",
+    "surplus": "the source has deleted it at",
+    "stale": "the target lacks the change at",
+    "different": "the source has its values since",
+    "doubled": "the source has its values since",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RowDifference:
+    """One row that differs."""
+
+    kind: Kind
+    key: Mapping[str, object]
+    source: Mapping[str, object] | None  # the columns that differ, or all of a lone row
+    target: Sequence[Mapping[str, object]]  # of each row with the key
+    since: Change | None = None
+
+    def to_json(self, *, with_values: bool) -> dict[str, Any]:
+        """Return the member of the report."""
+        return {
+            "kind": self.kind,
+            "key": _visible(self.key, with_values=True),
+            "source": None
+            if self.source is None
+            else _visible(self.source, with_values=with_values),
+            "target": [_visible(row, with_values=with_values) for row in self.target],
+            "since": None if self.since is None else _change(self.since),
+        }
+
+    def lines(self, *, with_values: bool) -> Iterator[str]:
+        """Yield what people read."""
+        yield f"  {self.kind} {_text(_visible(self.key, with_values=True))}"
+        if self.source is not None:
+            yield f"    source: {_text(_visible(self.source, with_values=with_values))}"
+        for row in self.target:
+            yield f"    target: {_text(_visible(row, with_values=with_values))}"
+        if self.since is not None:
+            yield f"    {_SINCE[self.kind]} {self.since.time} ({self.since.place})"
+
+
+@dataclass(frozen=True, slots=True)
+class LaggingRow:
+    """A row of the target with a value that the source has replaced a moment ago."""
+
+    key: Mapping[str, object]
+    age_us: int
+
+    @property
+    def seconds(self) -> float:
+        """Since when the source has a newer value."""
+        return round(self.age_us / _US, 3)
+
+
+@dataclass(slots=True)
+class ForeignResult:
+    """What was found in one table."""
+
+    name: str
+    target: str
+    rows: int = 0  # of the source
+    target_rows: int = 0
+    summed_rows: int = 0  # of the source, which were compared by sums alone
+    state: str = ""  # of the target that was read last
+    mapping: ColumnMapping | None = None
+    differences: list[RowDifference] = field(default_factory=list)
+    has_more: bool = False  # there are more differences, which were not looked for
+    lagging: list[LaggingRow] = field(default_factory=list)
+    lagging_rows: int = 0
+    oldest_lag_us: int = 0
+    unsettled: int = 0  # keys about which the log could not tell enough
+    seconds: float = 0.0
+    error: ConnectorError | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict in words."""
+        if self.differences or self.has_more:
+            return "different"
+        return "not finished" if self.error is not None or self.unsettled else "equal"
+
+    def lag(self, key: Mapping[str, object], age_us: int) -> None:
+        """Note a row that lags."""
+        self.lagging_rows += 1
+        self.oldest_lag_us = max(self.oldest_lag_us, age_us)
+        if len(self.lagging) < LAGGING_MAX:
+            self.lagging.append(LaggingRow(key, age_us))
+
+    def to_json(self, *, with_values: bool) -> dict[str, Any]:
+        """Return the member of the report."""
+        return {
+            "table": self.name,
+            "target": self.target,
+            "verdict": self.verdict,
+            "rows": self.rows,
+            "target_rows": self.target_rows,
+            "rows_by_checksum": self.summed_rows,
+            "target_state": self.state,
+            "seconds": round(self.seconds, 3),
+            "columns": [] if self.mapping is None else _columns(self.mapping),
+            **({} if self.mapping is None else _not_compared(self.mapping)),
+            "lagging_rows": self.lagging_rows,
+            "oldest_lag_seconds": round(self.oldest_lag_us / _US, 3),
+            "lagging": [
+                {"key": _visible(row.key, with_values=True), "seconds": row.seconds}
+                for row in self.lagging
+            ],
+            "unsettled": self.unsettled,
+            "has_more_differences": self.has_more,
+            "error": None if self.error is None else str(self.error),
+            "differences": [each.to_json(with_values=with_values) for each in self.differences],
+        }
+
+    def lines(self, *, with_values: bool) -> Iterator[str]:
+        """Yield what people read."""
+        where = f"{self.name} = {self.target}"
+        at = f", {self.state}" if self.state else ""
+        if self.error is not None:
+            yield f"{where}: {self.verdict}: {self.error!s}"
+        elif self.verdict == "different":
+            more = " or more" if self.has_more else ""
+            count = f"{len(self.differences)}{more}"
+            yield f"{where}: different: {count} of {self.rows} rows{at}"
+        else:
+            yield f"{where}: {self.verdict}: {self.rows} rows{at}"
+        for difference in self.differences:
+            yield from difference.lines(with_values=with_values)
+        if self.lagging_rows:
+            yield f"  rows that lag: {self.lagging_rows}, {_longest(self)}"
+            for row in self.lagging[:_SHOWN_LAGGING]:
+                key = _text(_visible(row.key, with_values=True))
+                yield f"    {key}: the source has a newer value for {row.seconds:.1f} s"
+        if self.unsettled:
+            yield f"  rows about which the log does not tell enough: {self.unsettled}"
+        if self.mapping is not None:
+            yield from _mapping_lines(self.mapping)
+
+
+def _longest(result: ForeignResult) -> str:
+    return f"the longest for {result.oldest_lag_us / _US:.1f} s"
+
+
+def foreign_exit_code(results: Iterable[ForeignResult]) -> int:
+    """Return the exit code of a command that has compared these tables."""
+    verdicts = {result.verdict for result in results}
+    if "different" in verdicts:
+        return EXIT_DIFFERENT
+    return EXIT_NOT_FINISHED if "not finished" in verdicts else EXIT_EQUAL
+
+
+def foreign_report(results: Sequence[ForeignResult], *, with_values: bool) -> dict[str, Any]:
+    """Return the report in JSON."""
+    names = {EXIT_EQUAL: "equal", EXIT_NOT_FINISHED: "not finished"}
+    return {
+        "verdict": names.get(foreign_exit_code(results), "different"),
+        "tables": [result.to_json(with_values=with_values) for result in results],
+    }
+
+
+def _columns(mapping: ColumnMapping) -> list[dict[str, Any]]:
+    return [
+        {"source": pair.name, "target": pair.target, "form": pair.form.name, "because": pair.note}
+        for pair in mapping.pairs.values()
+    ]
+
+
+def _not_compared(mapping: ColumnMapping) -> dict[str, Any]:
+    names = mapping.names
+    return {
+        "deletion_mark": names.mark,
+        "ignored_columns": names.ignored,
+        "columns_only_in_source": names.only_source,
+        "columns_only_in_target": names.only_target,
+    }
+
+
+def _mapping_lines(mapping: ColumnMapping) -> Iterator[str]:
+    """Yield what was guessed of the columns, apart from equal names and the usual form."""
+    for pair in mapping.pairs.values():
+        renamed = f"column {pair.name} is {pair.target}" if pair.name != pair.target else ""
+        form = f"{pair.form.name}, by {pair.note}" if pair.note else ""
+        if renamed or form:
+            yield "  " + (
+                ": ".join(part for part in (renamed or f"column {pair.name}", form) if part)
+            )
+    names = mapping.names
+    if names.mark:
+        yield f"  rows that {names.mark} marks as deleted count as absent"
+    parts = (
+        ("ignored columns", [name for name in names.ignored if name != names.mark]),
+        ("columns that only the source has, not compared", names.only_source),
+        ("columns that only the target has, not compared", names.only_target),
+    )
+    for what, columns in parts:
+        if columns:
+            yield f"  {what}: {', '.join(columns)}"
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {"time": change.time, "transaction": change.place}
+
+
+def _visible(values: Mapping[str, object], *, with_values: bool) -> dict[str, Any]:
+    return {name: _value(value, with_values=with_values) for name, value in values.items()}
+
+
+def _value(value: object, *, with_values: bool) -> object:
+    if value is None:
+        return None
+    if not with_values:
+        return hashlib.blake2b(repr(value).encode(), key=_KEY, digest_size=8).hexdigest()
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _text(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, ensure_ascii=False)

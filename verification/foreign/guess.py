@@ -1,0 +1,189 @@
+"""Guesses what the columns of a target are, by the rows that both sides have.
+
+A number may be seconds or days, and a text base64 or a date. So some rows of the target are read in
+each form that its columns may have, and compared with the rows of the source: the form with the
+most equal values wins. Rows that lag, or differ, are a minority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice, product
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connector.foundation.errors import ConfigError
+from stream_jobs.errors import MirrorError
+from verification.digests import Digest, digest_pairs, row_digests
+from verification.foreign import foreign_errors
+from verification.foreign.column_mapping import (
+    ColumnMapping,
+    ColumnNames,
+    ColumnPair,
+    require_key,
+)
+from verification.foreign.forms import Form, forms_of, of_source
+from verification.foreign.source_rows import SourceRows
+from verification.foreign.table_choice import TableChoice
+from verification.foreign.target import Target
+
+_SAMPLE_ROWS: Final = 1000
+# Combinations of forms of a key that are tried.
+_KEYS_MAX: Final = 24
+
+
+class MappingGuess:
+    """Finds the mapping of one table."""
+
+    def __init__(self, source: SourceRows, target: Target, choice: TableChoice) -> None:
+        """Pair the columns by their names.
+
+        Raises ConfigError for a choice that does not fit, and MirrorError without a key.
+        """
+        self._source = source
+        self._target = target
+        self._choice = choice
+        schema, names = source.schema, target.schema.names
+        self._require_fitting(names)
+        self._names = ColumnNames.of(schema, names, choice.columns)
+        require_key(schema, self._names)
+        self._forms: dict[str, list[Form]] = {}
+        for column in schema.columns:
+            name = column["name"]
+            own = self._names.targets.get(name)
+            if own is None:
+                continue
+            forms = forms_of(column, target.schema.field(own).type)
+            if not forms:
+                del self._names.targets[name]
+                self._names.only_source.append(name)
+                continue
+            self._forms[name] = self._chosen(name, forms)
+        require_key(schema, self._names)
+
+    def mapping(self) -> ColumnMapping:
+        """Return the mapping; rows are read only if a column may have several forms."""
+        first = {name: forms[0] for name, forms in self._forms.items()}
+        if all(len(forms) == 1 for forms in self._forms.values()):
+            return self._mapping(first, {})
+        raw = self._sample(self._mapping(first, {}))
+        key, theirs = self._best_key(raw, first)
+        if not theirs.num_rows:
+            return self._mapping(first | key, {})
+        chosen, notes = dict(key), {}
+        places = self._places(raw, first | key, theirs)
+        for name, forms in self._forms.items():
+            if name in key or len(forms) == 1:
+                chosen.setdefault(name, forms[0])
+                continue
+            chosen[name], notes[name] = self._best_form(name, forms, raw, theirs, places)
+        return self._mapping(chosen, notes)
+
+    def _require_fitting(self, names: Sequence[str]) -> None:
+        known = {column["name"] for column in self._source.schema.columns}
+        for name in (*self._choice.columns, *self._choice.forms):
+            if name not in known:
+                why = f"the source has no column {name}"
+                raise self._wrong(why)
+        for name in self._choice.columns.values():
+            if name not in names:
+                why = f"the target has no column {name}"
+                raise self._wrong(why)
+
+    def _chosen(self, name: str, forms: list[Form]) -> list[Form]:
+        wanted = self._choice.forms.get(name)
+        if wanted is None:
+            return forms
+        fitting = [form for form in forms if form.name == wanted]
+        if not fitting:
+            every = ", ".join(form.name for form in forms)
+            why = f"column {name} cannot be {wanted!r}; it can be {every}"
+            raise self._wrong(why)
+        return fitting
+
+    def _wrong(self, why: str) -> ConfigError:
+        return ConfigError(foreign_errors.MAPPING_FORM, target=self._choice.target, why=why)
+
+    def _mapping(self, forms: Mapping[str, Form], notes: Mapping[str, str]) -> ColumnMapping:
+        by_name = self._source.schema.by_name
+        pairs = [
+            ColumnPair(by_name[name], self._names.targets[name], forms[name], notes.get(name, ""))
+            for name in self._forms
+        ]
+        return ColumnMapping(self._source.schema, pairs, self._names)
+
+    def _sample(self, mapping: ColumnMapping) -> pa.Table:
+        """Return some rows of the target, evenly from its first batch."""
+        for raw in islice(self._target.batches(mapping.targets), 1):
+            live = mapping.live(raw)
+            some = live[np.linspace(0, len(live) - 1, min(len(live), _SAMPLE_ROWS)).astype(int)]
+            return raw.take(pa.array(np.unique(some), pa.int64()))
+        return self._target.schema.empty_table().select(list(dict.fromkeys(mapping.targets)))
+
+    def _best_key(
+        self, raw: pa.Table, first: Mapping[str, Form]
+    ) -> tuple[dict[str, Form], pa.Table]:
+        """Return the forms of the key with which the source has most rows, and these rows."""
+        names = self._source.schema.key
+        best = {name: first[name] for name in names}, self._source.no_rows
+        for forms in islice(product(*(self._forms[name] for name in names)), _KEYS_MAX):
+            chosen = dict(zip(names, forms, strict=True))
+            decoded = self._mapping({**first, **chosen}, {}).decoded(raw, names)
+            fit = decoded.data.filter(pa.array(~decoded.unfit))
+            keys = list(zip(*(fit[name].to_pylist() for name in names), strict=True))
+            theirs = pa.concat_tables([self._source.no_rows, *self._source.rows_of(keys)])
+            if theirs.num_rows > best[1].num_rows:
+                best = chosen, theirs
+            if theirs.num_rows == raw.num_rows:
+                break
+        return best
+
+    def _places(
+        self, raw: pa.Table, forms: Mapping[str, Form], theirs: pa.Table
+    ) -> list[tuple[int, int]]:
+        """Return the places of rows of the sample, and of the same rows of the source."""
+        names = self._source.schema.key
+        own = digest_pairs(row_digests(self._mapping(forms, {}).decoded(raw, names).data, names))
+        by_key: dict[Digest, int] = {
+            digest: place for place, digest in enumerate(digest_pairs(row_digests(theirs, names)))
+        }
+        return [(place, by_key[digest]) for place, digest in enumerate(own) if digest in by_key]
+
+    def _best_form(
+        self,
+        name: str,
+        forms: Sequence[Form],
+        raw: pa.Table,
+        theirs: pa.Table,
+        places: Sequence[tuple[int, int]],
+    ) -> tuple[Form, str]:
+        """Return the form with most equal values, and how many these are."""
+        target, column = self._names.targets[name], self._source.schema.by_name[name]
+        own_places, their_places = (
+            pa.array(part, pa.int64()) for part in zip(*places, strict=True)
+        )
+        values = raw[target].take(own_places)
+        counted = pc.sum(values.is_valid().cast(pa.int64())).as_py() or 0
+        best, most = forms[0], -1
+        for form in forms:
+            own = form.decoded(values).values
+            other = of_source(column, theirs[name], form.kind).take(their_places).combine_chunks()
+            pair = pa.table({"own": own, "other": other})
+            first, second = (row_digests(pair, [part]) for part in ("own", "other"))
+            equal = (first.first == second.first) & own.is_valid().to_numpy(zero_copy_only=False)
+            if int(equal.sum()) > most:
+                best, most = form, int(equal.sum())
+        return best, f"{most} of {counted} values" if counted else "no value to learn from"
+
+
+def require_rows(source: SourceRows) -> None:
+    """Raise MirrorError for a table whose rows have no order in which they can be read."""
+    if not source.schema.key:
+        why = "it has no primary key"
+        raise MirrorError(foreign_errors.NO_KEY, table=source.schema.name, why=why)
+    if not source.has_order:
+        why = "its key has only the beginning of a column, or no order"
+        raise MirrorError(foreign_errors.NO_KEY, table=source.schema.name, why=why)

@@ -1,0 +1,142 @@
+"""Changed rows of the log as digests of keys and of rows, in the form of a comparison.
+
+The log may lack names, signs and labels of columns (binlog_row_metadata=MINIMAL). The table's
+definition has them: columns are matched by their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from connector.binlog.arrow.batches import TableRows
+from connector.binlog.event import Event
+from connector.binlog.events.rows import RowsEvent
+from connector.binlog.events.table_map import TableMapEvent
+from connector.foundation.contract import SchemaColumn
+from connector.stream.envelope.schemas.table_schema import TableSchema
+from stream_jobs.source.column_types import ColumnType
+from verification.digests import Digest, digest_pairs
+from verification.foreign import forms
+from verification.foreign.column_mapping import ColumnMapping
+from verification.foreign.row_states import UNKNOWN, Change, Value
+
+# Of a key: its row before and after a change.
+Add = Callable[[Digest, Value, Value, Change], None]
+
+# Images that are decoded together.
+_IMAGES: Final = 4000
+_FIRST_COLUMNS: Final = 8  # of a batch: those of the change
+_BITS: Final = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+
+
+class LoggedRows:
+    """Reads the rows of one table."""
+
+    def __init__(self, schema: TableSchema, mapping: ColumnMapping) -> None:
+        """Expect the columns of `schema`, which also says where they are in the table."""
+        self._mapping = mapping
+        self._places = {
+            column["name"]: place
+            for column, place in zip(schema.columns, schema.places, strict=True)
+        }
+        self._table: TableRows | None = None
+        self._map: TableMapEvent | None = None
+        self._changes: list[tuple[int, Change]] = []  # images of each event
+
+    def read(self, event: Event, rows: RowsEvent, change: Change, add: Add) -> None:
+        """Read the rows of an event; `add` gets them now or later, in order.
+
+        Raises EventError for a row that cannot be read.
+        """
+        if self._table is None or not self._table.takes(rows.table_map):
+            self.flush(add)
+            self._table = TableRows(rows, dates_as_text=True)
+            self._map = rows.table_map
+        table = self._table
+        table.begin(event, rows, None, 0)
+        while table.more:
+            self._changes.append((int(table.read(_IMAGES)), change))
+            if table.count >= _IMAGES:
+                self.flush(add)
+
+    def flush(self, add: Add) -> None:
+        """Hand over what was read."""
+        if self._table is None or not self._table.count:
+            return
+        batch = self._table.batch()
+        changes = [change for count, change in self._changes for _ in range(count)]
+        self._changes = []
+        data, partial = self._typed(batch)
+        keys = digest_pairs(self._mapping.keys(data))
+        rows: list[Value] = list(digest_pairs(self._mapping.rows(data)))
+        for place in np.flatnonzero(partial).tolist():
+            rows[place] = UNKNOWN
+        images = batch.column("_image").to_pylist()
+        operations = batch.column("_op").to_pylist()
+        place = 0
+        while place < len(images):
+            key, row, change = keys[place], rows[place], changes[place]
+            if operations[place] == "insert":
+                add(key, None, row, change)
+            elif operations[place] == "delete":
+                add(key, row, None, change)
+            else:
+                place += 1
+                other, after = keys[place], rows[place]
+                # An image may lack the key if it did not change.
+                if other == key or self._lacks_key(batch, place):
+                    add(key, row, after, change)
+                else:
+                    add(key, row, None, change)
+                    add(other, None, after, change)
+            place += 1
+
+    def _lacks_key(self, batch: pa.RecordBatch, place: int) -> bool:
+        absent = batch.column("_absent")[place].as_py()
+        if not absent:
+            return False
+        names = {self._name_in(batch, name) for name in self._mapping.key}
+        return bool(names & set(absent))
+
+    def _typed(self, batch: pa.RecordBatch) -> tuple[pa.Table, NDArray[np.bool_]]:
+        """Return the compared columns, and which images lack some of them."""
+        arrays = []
+        partial = np.zeros(batch.num_rows, np.bool_)
+        names = {}
+        for name, pair in self._mapping.pairs.items():
+            own = self._name_in(batch, name)
+            names[own] = name
+            values = batch.column(own)
+            arrays.append(_stored(pair.column, values, pair.form.kind))
+        for place, absent in enumerate(batch.column("_absent").to_pylist()):
+            if absent and not names.keys().isdisjoint(absent):
+                partial[place] = True
+        return pa.Table.from_arrays(arrays, names=list(self._mapping.pairs)), partial
+
+    def _name_in(self, batch: pa.RecordBatch, name: str) -> str:
+        """Return the name of a column in a batch: its own, or its place."""
+        own: str = batch.schema.names[self._places[name] + _FIRST_COLUMNS]
+        return own
+
+
+def _stored(column: SchemaColumn, values: pa.Array, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return values of the log as a SELECT returns them, in the compared type."""
+    stored = ColumnType.of_source(column).stored
+    bits = _BITS.get(column["type"])
+    if bits is not None and column.get("unsigned") and pa.types.is_signed_integer(values.type):
+        numbers = values.cast(pa.int64())
+        values = pa.array(
+            [None if v is None else v % (1 << bits) for v in numbers.to_pylist()], pa.uint64()
+        )
+    if pa.types.is_binary(values.type) and column["type"] in ("char", "varchar", "text"):
+        values = pa.array(
+            [None if v is None else v.decode("utf-8", "replace") for v in values.to_pylist()]
+        )
+    form = forms.forms_of(column, values.type)[0]
+    own = form.decoded(values).values.cast(stored)
+    return forms.of_source(column, pa.chunked_array([own]), kind)

@@ -1,0 +1,72 @@
+"""Tables of other programs, one after the other: what `verify --table` calls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from connector.foundation.errors import ConfigError, ConnectorError
+from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
+from connector.stream.source.select_session import SelectSession
+from verification.checksums import ReadRate
+from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
+from verification.foreign.foreign_report import ForeignResult
+from verification.foreign.guess import MappingGuess, require_rows
+from verification.foreign.settlement import Sides
+from verification.foreign.source_log import SourceLog
+from verification.foreign.source_rows import SourceRows
+from verification.foreign.table_choice import TableChoice
+
+Show = Callable[[str, int, int], None]
+
+
+def verify_tables(
+    source: SourceSettings, tables: Sequence[TableChoice], limits: ForeignLimits, show: Show
+) -> Iterator[ForeignResult]:
+    """Compare tables of `source` with tables that other programs have made; yield each result.
+
+    `show` gets a table, the rows that were read of both sides, and about how many there are.
+    Raises ConfigError for choices that do not fit, and the errors of connecting.
+    """
+    settings = SnapshotSettings()
+    pace = ReadRate(limits.rows_per_second)
+
+    def open_session() -> SelectSession:
+        return SelectSession(source, settings.statement_seconds_max)
+
+    with open_session() as session:
+        for choice in tables:
+            result = ForeignResult(choice.name, choice.target)
+            began = time.monotonic()
+            try:
+                names = choice.database, choice.table
+                rows = SourceRows(session, open_session, names, settings, pace)
+                _compare(source, rows, choice, limits, result, show)
+            except ConfigError:
+                raise
+            except ConnectorError as error:
+                result.error = error
+            result.seconds = time.monotonic() - began
+            yield result
+
+
+def _compare(
+    settings: SourceSettings,
+    source: SourceRows,
+    choice: TableChoice,
+    limits: ForeignLimits,
+    result: ForeignResult,
+    show: Show,
+) -> None:
+    require_rows(source)
+    target = choice.opened()
+    try:
+        result.state = target.refresh()
+        result.mapping = mapping = MappingGuess(source, target, choice).mapping()
+        log = SourceLog(settings, source, mapping, limits.lag_seconds)
+        sides = Sides(source, target, mapping, log)
+        ForeignCheck(
+            sides, limits, result, lambda done, total: show(choice.name, done, total)
+        ).run()
+    finally:
+        target.close()

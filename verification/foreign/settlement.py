@@ -1,0 +1,201 @@
+"""Keys that seem to differ are read again, until the log of the source has told enough of each.
+
+One look reads the rows of the target, then the log up to its end, then the source's rows of the
+keys that the log does not name: these did not change, so the target must equal them. Of a key that
+changed, the log has all states.
+
+A row that lags is looked at until it is equal, or has another of its older values: then the target
+follows. If it stays as it is for longer than the lag, it is stale.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
+from verification.digests import Digest, digest_pairs
+from verification.foreign.column_mapping import ColumnMapping, DecodedRows
+from verification.foreign.foreign_report import ForeignResult, RowDifference
+from verification.foreign.row_states import KeyStates, Moment, Verdict, judge
+from verification.foreign.source_log import SourceLog
+from verification.foreign.source_rows import SourceRows
+from verification.foreign.target import Target
+from verification.foreign.target_rows import TargetRows
+from verification.source_table import RowKey
+
+_US: Final = 1_000_000
+_PAUSE_SECONDS: Final = (0.1, 2.0)
+# Beyond three times the lag: then a key is left as not settled.
+_PATIENCE_US: Final = 60 * _US
+# A server logs a change before a SELECT sees it, but not so long before.
+_SETTLED_US: Final = _US
+# Looks that a verdict needs if the target may be seen in the middle of a change.
+_LOOKS_OF_FILES: Final = 3
+
+
+class Sides(NamedTuple):
+    """One table on both sides."""
+
+    source: SourceRows
+    target: Target
+    mapping: ColumnMapping
+    log: SourceLog
+
+
+class Look(NamedTuple):
+    """One look at some keys."""
+
+    moment: Moment
+    rows: DecodedRows
+    digests: list[Digest]  # of these rows
+    places: Mapping[Digest, list[int]]  # of the rows with a key
+    states: Mapping[Digest, KeyStates]
+    source: Mapping[Digest, tuple[pa.Table, int]]
+
+
+class _Progress(NamedTuple):
+    """What earlier looks have shown."""
+
+    found: dict[Digest, RowDifference]
+    lagging: dict[Digest, Verdict]
+    proofs: dict[Digest, int]  # how often a key was seen to differ, one look after the other
+
+    def follows(self, digest: Digest, verdict: Verdict) -> bool:
+        """Note a verdict; return whether the target has a newer value of a row that lags."""
+        if verdict.since is None:
+            return False
+        known = self.lagging.get(digest)
+        if known is not None and verdict.place > known.place:
+            return True
+        self.lagging[digest] = verdict
+        return False
+
+
+class Settlement:
+    """Settles the candidates of one table."""
+
+    def __init__(self, sides: Sides, lag_seconds: float, result: ForeignResult) -> None:
+        """Fill `result`; the target may lag for `lag_seconds`."""
+        self._sides = sides
+        self._rows = TargetRows(sides.target, sides.mapping)
+        self._lag_us = int(lag_seconds * _US)
+        self._result = result
+
+    def settle(self, candidates: Mapping[Digest, RowKey], room: int) -> dict[Digest, RowDifference]:
+        """Return the differences among the candidates, at most about `room` of them.
+
+        Raises the errors of reading.
+        """
+        left = dict(candidates)
+        progress = _Progress({}, {}, {})
+        end_us = 0
+        while left:
+            look = self._look(left)
+            end_us = end_us or look.moment.end_us + 3 * self._lag_us + _PATIENCE_US
+            left = {
+                digest: key
+                for digest, key in left.items()
+                if self._is_open(look, digest, key, progress)
+            }
+            if len(progress.found) > room or look.moment.end_us > end_us:
+                break
+            if left:
+                least, most = _PAUSE_SECONDS
+                time.sleep(min(most, max(least, self._lag_us / _US / 10)))
+        for digest, verdict in progress.lagging.items():
+            if digest not in left:
+                self._result.lag(self._named(candidates[digest]), verdict.age_us)
+        if len(progress.found) <= room:
+            self._result.unsettled += len(left)
+        return progress.found
+
+    def _is_open(self, look: Look, digest: Digest, key: RowKey, progress: _Progress) -> bool:
+        """Judge a key, and return whether it has to be looked at again."""
+        rows = [look.digests[place] for place in look.places.get(digest, ())]
+        reach = self._sides.log.reach_us
+        verdict = judge(rows, look.states[digest], look.moment, self._lag_us, reach)
+        if verdict.kind is None:
+            progress.proofs.pop(digest, None)
+            return verdict.again and not progress.follows(digest, verdict)
+        proofs = progress.proofs[digest] = progress.proofs.get(digest, 0) + 1
+        if proofs < (1 if self._sides.target.has_versions else _LOOKS_OF_FILES):
+            return True
+        progress.found[digest] = self._difference(look, digest, key, verdict)
+        progress.lagging.pop(digest, None)
+        return False
+
+    def _named(self, key: RowKey) -> dict[str, object]:
+        return dict(zip(self._sides.mapping.key, key, strict=True))
+
+    def _look(self, left: Mapping[Digest, RowKey]) -> Look:
+        source, _, mapping, log = self._sides
+        begin = source.server_time_us()
+        self._result.state = self._rows.refresh()
+        rows = self._rows.rows_of(left.keys(), list(left.values()))
+        moment = Moment(begin, source.server_time_us())
+        places: dict[Digest, list[int]] = {}
+        for place, digest in enumerate(digest_pairs(mapping.keys(rows.data))):
+            places.setdefault(digest, []).append(place)
+        digests = digest_pairs(mapping.rows(rows.data, rows.unfit))
+        wanted = frozenset(left)
+        known = {digest: states.count for digest, states in log.states(wanted).items()}
+        settled_us = begin - _SETTLED_US
+        asked = {
+            digest: key
+            for digest, key in left.items()
+            if digest not in known or log.hides(digest, settled_us)
+        }
+        read = self._read(asked)
+        # What the SELECT may have seen is in the log by now.
+        states = dict(log.states(wanted))
+        for digest in asked:
+            own = self._digest_of(read.get(digest))
+            if digest not in states:
+                states[digest] = KeyStates.quiet(own)
+            elif states[digest].count == known.get(digest):
+                states[digest] = states[digest].ended_with(own)
+        return Look(moment, rows, digests, places, states, read)
+
+    def _read(self, keys: Mapping[Digest, RowKey]) -> dict[Digest, tuple[pa.Table, int]]:
+        """Return rows of the source, each as a table and a place in it."""
+        source, _, mapping, _ = self._sides
+        found: dict[Digest, tuple[pa.Table, int]] = {}
+        for theirs in source.rows_of(list(keys.values())):
+            data = mapping.of_source(theirs)
+            own = digest_pairs(mapping.keys(data))
+            found |= {digest: (data, place) for place, digest in enumerate(own)}
+        return found
+
+    def _digest_of(self, row: tuple[pa.Table, int] | None) -> Digest | None:
+        if row is None:
+            return None
+        data, place = row
+        return digest_pairs(self._sides.mapping.rows(data.slice(place, 1)))[0]
+
+    def _difference(
+        self, look: Look, digest: Digest, key: RowKey, verdict: Verdict
+    ) -> RowDifference:
+        assert verdict.kind is not None
+        source = look.source.get(digest) or self._read({digest: key}).get(digest)
+        theirs = None if source is None else source[0].slice(source[1], 1).to_pylist()[0]
+        places = look.places.get(digest, [])
+        own = [self._values(look.rows, place) for place in places]
+        if theirs is not None and own:
+            names = [
+                name for name in theirs if any(repr(row[name]) != repr(theirs[name]) for row in own)
+            ]
+            theirs = {name: theirs[name] for name in names}
+            own = [{name: row[name] for name in names} for row in own]
+        return RowDifference(verdict.kind, self._named(key), theirs, own, verdict.since)
+
+    def _values(self, rows: DecodedRows, place: int) -> dict[str, object]:
+        """Return the values of a row; those that are unfit as the target has them."""
+        values: dict[str, object] = rows.data.slice(place, 1).to_pylist()[0]
+        raw = rows.raw.slice(place, 1).to_pylist()[0]
+        for name, pair in self._sides.mapping.pairs.items():
+            if values[name] is None and rows.unfit[place]:
+                values[name] = raw[pair.target]
+        return values

@@ -1,0 +1,54 @@
+"""The interface of a target: a table that some program has made, as Arrow's batches.
+
+A target is read as it is: rows in no order, columns by their own names and types. What it reads at
+once is a *state* of the table. A Delta table has versions, so a state is one moment of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+# Says which rows of some columns are wanted, by their places.
+Choose = Callable[[pa.Table], NDArray[np.int64]]
+
+
+class Target(Protocol):
+    """One table that is compared with the source.
+
+    Methods raise MirrorError if the table cannot be read.
+    """
+
+    name: str  # as the user has named it
+    # Whether what is read between two calls of `refresh` is one moment of the table.
+    has_versions: bool
+
+    def refresh(self) -> str:
+        """Read the newest state from now on; return its name, such as `version 812`."""
+        ...
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the state."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """About how many rows it has; 0 if nobody knows."""
+        ...
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield columns of all rows, some at a time."""
+        ...
+
+    def chosen(self, names: Sequence[str], of: Sequence[str], choose: Choose) -> Iterator[pa.Table]:
+        """Yield the columns `names` of the rows that `choose` returns for their columns `of`."""
+        ...
+
+    def close(self) -> None:
+        """Close connections."""
+        ...

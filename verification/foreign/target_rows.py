@@ -1,0 +1,167 @@
+"""The rows of a target as the source would have them: in ranges of keys, by keys, and as sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from stream_jobs.apply.row_hashes import Keys
+from stream_jobs.errors import MirrorError
+from verification.checksums import Checksums
+from verification.digests import Digest, digest_pairs, places_of, row_digests
+from verification.foreign import foreign_errors
+from verification.foreign.column_mapping import ColumnMapping, DecodedRows
+from verification.foreign.target import Target
+from verification.key_ranges import KeyRanges, numbers_of
+from verification.row_text import RowText
+from verification.source_table import RowKey
+
+# Changes the sum of a range, as no row of the source does.
+_UNFIT = np.uint64(0x5BD1E9955BD1E995)
+
+
+class TargetRows:
+    """Reads one target by a mapping."""
+
+    def __init__(self, target: Target, mapping: ColumnMapping) -> None:
+        """Read the state at which `target` is."""
+        self._target = target
+        self._mapping = mapping
+        self.unfit_keys: list[dict[str, object]] = []
+        self.unfit_key_rows = 0
+
+    def refresh(self) -> str:
+        """Read the newest state from now on; return its name.
+
+        Raises MirrorError if a column is gone.
+        """
+        target = self._target
+        state = target.refresh()
+        for name in self._mapping.targets:
+            if name not in target.schema.names:
+                facts = {"target": target.name, "column": name}
+                raise MirrorError(foreign_errors.COLUMN_GONE, **facts)
+        return state
+
+    def batches(self, ranges: KeyRanges | None = None) -> Iterator[DecodedRows]:
+        """Yield the rows whose key is one of the source's type; with `ranges`, only those in them.
+
+        Other rows are counted in `unfit_key_rows`.
+        """
+        self.unfit_keys, self.unfit_key_rows = [], 0
+        for raw in self._target.batches(self._mapping.targets):
+            rows = self._mapping.decoded(raw)
+            rows = self._with_keys(rows)
+            if ranges is not None and rows.data.num_rows:
+                inside = ranges.places(numbers_of(rows.data[self._mapping.key[0]])) >= 0
+                rows = _taken(rows, inside)
+            if rows.data.num_rows:
+                yield rows
+
+    def first_keys(self) -> Iterator[pa.ChunkedArray]:
+        """Yield the first column of the key of all rows."""
+        name = self._mapping.key[0]
+        for raw in self._target.batches(self._mapping.key_targets):
+            rows = self._mapping.decoded(raw, self._mapping.key)
+            yield rows.data[name].filter(pa.array(~rows.unfit_keys))
+
+    def sums(self, ranges: KeyRanges, text: RowText, show: Callable[[int], None]) -> Checksums:
+        """Return the sums of `ranges`; `show` gets rows."""
+        sums = Checksums(len(ranges))
+        for rows in self.batches(None if ranges.are_all else ranges):
+            places = ranges.places(numbers_of(rows.data[self._mapping.key[0]]))
+            sums.add(places, text.of_rows(rows.data))
+            if rows.unfit.any():
+                # One place may have two of them, whose marks would vanish together.
+                sums.rows[places[rows.unfit]] = -1
+            show(rows.data.num_rows)
+        return sums
+
+    def rows_of(self, wanted: Collection[Digest], keys: Sequence[RowKey]) -> DecodedRows:
+        """Return the rows with the `wanted` keys, whose values are `keys`."""
+        pairs = np.array(list(wanted), np.int64).reshape(-1, 2)
+        digests = Keys(pairs[:, 0].copy(), pairs[:, 1].copy())
+        mapping = self._mapping
+        first = mapping.key[0]
+        near = pa.array({key[0] for key in keys}, mapping.pairs[first].form.kind)
+
+        def choose(raw: pa.Table) -> NDArray[np.int64]:
+            live = mapping.live(raw)
+            rows = mapping.decoded(raw, [first])
+            places = np.flatnonzero(
+                pc.is_in(rows.data[first], value_set=near).to_numpy(zero_copy_only=False)
+                if isinstance(rows.data[first], pa.Array)
+                else pc.is_in(rows.data[first], value_set=near).to_numpy()
+            )
+            if len(mapping.key) > 1 or len(places):
+                some = raw.take(pa.array(live[places], pa.int64()))
+                data = mapping.decoded(some, mapping.key).data
+                places = places[places_of(digests, row_digests(data, mapping.key))]
+            return live[places]
+
+        chosen = self._target.chosen(mapping.targets, mapping.key_targets, choose)
+        parts = [mapping.decoded(raw) for raw in chosen]
+        return _joined(parts, mapping, self._target)
+
+    def keys_of(self, wanted: Keys) -> dict[Digest, RowKey]:
+        """Return the values of keys whose digests are known."""
+        mapping = self._mapping
+
+        def choose(raw: pa.Table) -> NDArray[np.int64]:
+            live = mapping.live(raw)
+            data = mapping.decoded(raw, mapping.key).data
+            places: NDArray[np.int64] = live[places_of(wanted, row_digests(data, mapping.key))]
+            return places
+
+        found: dict[Digest, RowKey] = {}
+        targets = mapping.key_targets
+        for raw in self._target.chosen(targets, targets, choose):
+            data = mapping.decoded(raw, mapping.key).data
+            own = zip(*(data[name].to_pylist() for name in mapping.key), strict=True)
+            found |= zip(digest_pairs(row_digests(data, mapping.key)), own, strict=True)
+        return found
+
+    def _with_keys(self, rows: DecodedRows) -> DecodedRows:
+        """Return rows without those whose key is none of the source's type."""
+        if not rows.unfit_keys.any():
+            return rows
+        places = np.flatnonzero(rows.unfit_keys)
+        self.unfit_key_rows += len(places)
+        room = max(0, _KEPT - len(self.unfit_keys))
+        self.unfit_keys += rows.raw.take(pa.array(places[:room], pa.int64())).to_pylist()
+        return _taken(rows, ~rows.unfit_keys)
+
+
+# Rows without a key of the source that are named.
+_KEPT = 1000
+
+
+def _taken(rows: DecodedRows, mask: NDArray[np.bool_]) -> DecodedRows:
+    if mask.all():
+        return rows
+    chosen = pa.array(mask)
+    return DecodedRows(
+        rows.data.filter(chosen), rows.raw.filter(chosen), rows.unfit[mask], rows.unfit_keys[mask]
+    )
+
+
+def _joined(parts: Sequence[DecodedRows], mapping: ColumnMapping, target: Target) -> DecodedRows:
+    fields = [(name, pair.form.kind) for name, pair in mapping.pairs.items()]
+    names = list(dict.fromkeys(mapping.targets))
+    none = DecodedRows(
+        pa.schema(fields).empty_table(),
+        pa.schema([target.schema.field(name) for name in names]).empty_table(),
+        np.zeros(0, np.bool_),
+        np.zeros(0, np.bool_),
+    )
+    every = [none, *parts]
+    return DecodedRows(
+        pa.concat_tables([part.data for part in every]),
+        pa.concat_tables([part.raw.select(names) for part in every]),
+        np.concatenate([part.unfit for part in every]),
+        np.concatenate([part.unfit_keys for part in every]),
+    )
