@@ -118,7 +118,7 @@ ONE_PART = OPTIONS.because(
     "of --sample, --since and --state, only one can be given; leave out the others", was="V121"
 )
 FOREIGN_ALONE = OPTIONS.because(
-    "with --table, give the URL of the source, and of the other options only --lag, "
+    "with --table and --tables, give the URL of the source, and of the other options only --lag, "
     "--password-env, --json, --no-values, --rows-per-second and --max-differences"
 )
 

@@ -308,20 +308,31 @@ def _foreign(parser: ArgumentParser) -> None:
         default=[],
         metavar="TABLE=TARGET",
         help="Compare a table of the source with one that any program has made of it, such as "
-        "shop.orders=delta:/lake/orders or shop.orders=parquet:/lake/orders. It can be given more "
-        "than once.",
+        "shop.orders=delta:/lake/orders, shop.orders=parquet:/lake/orders or "
+        "shop.orders=mysql://user:password@db2/shop.orders. A pattern such as "
+        "'shop.*=delta:/lake/{table}' names many. It can be given more than once.",
+    )
+    group.add_argument(
+        "--tables",
+        dest="file_of_tables",
+        type=Path,
+        metavar="FILE",
+        help="The same for many tables, with choices for their columns: a TOML file, see "
+        "docs/verify.md.",
     )
     group.add_argument(
         "--lag",
         type=decimal_number(0),
         default=60.0,
         metavar="SECONDS",
-        help="With --table: for so long, a row may have a value that the source has replaced.",
+        help="With --table or --tables: for so long, a row may have a value that the source has "
+        "replaced.",
     )
     group.add_argument(
         "--password-env",
         metavar="NAME",
-        help="With --table: the environment variable that holds the password of the source.",
+        help="With --table or --tables: the environment variable that holds the password of the "
+        "source.",
     )
 
 

@@ -10,7 +10,7 @@ from connector.foundation.settings import settings_errors
 
 def run(arguments: Namespace) -> int:
     """Compare mirrors, a replica or topics with the source; return the code of the outcome."""
-    if arguments.table:
+    if arguments.table or arguments.file_of_tables is not None:
         _require_foreign(arguments)
         try:
             from connector.cli.verify_foreign import verify_foreign  # noqa: PLC0415  # an extra

@@ -12,7 +12,7 @@ from connector.replication.server.addresses import source_settings
 from verification.foreign.foreign_check import ForeignLimits
 from verification.foreign.foreign_report import foreign_exit_code, foreign_report
 from verification.foreign.run import verify_tables
-from verification.foreign.table_choice import read_choice
+from verification.foreign.table_choice import read_choice, read_choices
 
 
 def verify_foreign(arguments: Namespace) -> int:
@@ -23,6 +23,7 @@ def verify_foreign(arguments: Namespace) -> int:
     url = arguments.config
     source = source_settings(url, password=password_of(url, arguments.password_env))
     choices = [read_choice(text) for text in arguments.table]
+    choices += read_choices(arguments.file_of_tables) if arguments.file_of_tables else []
     limits = ForeignLimits(arguments.lag, arguments.max_differences, arguments.rows_per_second or 0)
     with_values = not arguments.no_values
     results = []

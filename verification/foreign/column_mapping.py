@@ -10,7 +10,7 @@ https://docs.airbyte.com/platform/understanding-airbyte/airbyte-metadata-fields
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -25,7 +25,7 @@ from stream_jobs.errors import MirrorError
 from stream_jobs.source.table_schema import TableSchema
 from verification.digests import row_digests
 from verification.foreign import foreign_errors
-from verification.foreign.forms import Form, of_source
+from verification.foreign.forms import Form, limited, of_source
 
 _METADATA: Final = ("__", "_fivetran_", "_dlt_", "_airbyte_", "_ab_", "_sdc_", "_cdc_", "_hoodie_")
 _TRUE: Final = frozenset({"true", "t", "1", "yes", "y"})
@@ -68,11 +68,16 @@ class ColumnPair(NamedTuple):
     target: str
     form: Form
     note: str = ""  # why this form was taken
+    digits: int | None = None  # after the point; None: all are compared
 
     @property
     def name(self) -> str:
         """The name at the source."""
         return self.column["name"]
+
+    def limited(self, values: pa.Array) -> pa.Array:
+        """Return values with the digits that are compared: numbers rounded, and times cut."""
+        return values if self.digits is None else limited(values, self.digits)
 
 
 class DecodedRows(NamedTuple):
@@ -96,13 +101,21 @@ class ColumnNames:
 
     @classmethod
     def of(
-        cls, schema: TableSchema, names: Sequence[str], chosen: Mapping[str, str]
+        cls,
+        schema: TableSchema,
+        names: Sequence[str],
+        chosen: Mapping[str, str],
+        skipped: Collection[str] = (),
     ) -> ColumnNames:
-        """Pair the columns of `schema` with those of the target; `chosen` has what users chose."""
+        """Pair the columns of `schema` with those of the target; `chosen` has what users chose.
+
+        Columns that are `skipped` have no counterpart.
+        """
         found = cls()
         free = [name for name in names if name not in chosen.values()]
         for column in schema.columns:
-            own = chosen.get(column["name"]) or _same_name(column["name"], free)
+            name = column["name"]
+            own = None if name in skipped else chosen.get(name) or _same_name(name, free)
             if own is None:
                 found.only_source.append(column["name"])
             else:
@@ -181,7 +194,7 @@ class ColumnMapping:
         for name in names:
             pair = self.pairs[name]
             decoded = pair.form.decoded(raw[pair.target])
-            arrays.append(decoded.values)
+            arrays.append(pair.limited(decoded.values))
             if decoded.unfit is not None:
                 unfit |= decoded.unfit
             if name in self.key:
@@ -192,7 +205,8 @@ class ColumnMapping:
     def of_source(self, rows: pa.Table) -> pa.Table:
         """Return rows of the source, in the types in which they are compared."""
         arrays = [
-            of_source(pair.column, rows[pair.name], pair.form.kind) for pair in self.pairs.values()
+            pair.limited(of_source(pair.column, rows[pair.name], pair.form.kind))
+            for pair in self.pairs.values()
         ]
         return pa.Table.from_arrays(arrays, names=self.columns)
 

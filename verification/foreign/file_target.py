@@ -20,7 +20,7 @@ from stream_jobs.delta.storage import Storage, StoredFile
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, delta_errors
 from verification.foreign import foreign_errors
-from verification.foreign.target import Choose
+from verification.foreign.target import Choose, NamedKeys
 
 # Rows that are in memory at a time.
 _SLICE_ROWS: Final = 200_000
@@ -148,8 +148,15 @@ class FileTarget:
             for _, _, data in reader.slices(part, names, dead):
                 yield data
 
-    def chosen(self, names: Sequence[str], of: Sequence[str], choose: Choose) -> Iterator[pa.Table]:
+    def chosen(
+        self,
+        names: Sequence[str],
+        of: Sequence[str],
+        choose: Choose,
+        keys: NamedKeys | None = None,
+    ) -> Iterator[pa.Table]:
         """Yield the columns `names` of the rows that `choose` returns for their columns `of`."""
+        del keys
         reader = FileReader(self.storage, self.schema, self.name)
         for part in self.parts:
             dead = reader.dead_rows(part, self.folder)

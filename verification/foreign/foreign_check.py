@@ -48,7 +48,7 @@ class ForeignCheck:
         """Fill `result`; `show` gets the rows that were read, and about how many there are."""
         self._sides = sides
         self._limits = limits
-        self._result = result
+        self.result = result
         self._show = show
         self._rows = TargetRows(sides.target, sides.mapping)
         self._settlement = Settlement(sides, limits.lag_seconds, result)
@@ -60,14 +60,14 @@ class ForeignCheck:
         ranges = self._unequal_ranges()
         if ranges is None or len(ranges):
             self._read_rows(ranges)
-        self._result.differences = list(self._found.values())[: self._limits.differences_max]
+        self.result.differences = list(self._found.values())[: self._limits.differences_max]
 
     def _unequal_ranges(self) -> KeyRanges | None:
         """Return the ranges whose rows have to be read; None for all rows."""
         source, target, mapping, _ = self._sides
         key = source.key_number
         kinds_are_plain = all(
-            pair.form.kind == source.no_rows.schema.field(pair.name).type
+            pair.digits is None and pair.form.kind == source.no_rows.schema.field(pair.name).type
             for pair in mapping.pairs.values()
         )
         if key is None or not kinds_are_plain:
@@ -81,7 +81,7 @@ class ForeignCheck:
             source.open_session, source.settings, source.pace, quoted, key, text
         ) as sums:
             for rows_of_a_range in _ROWS_OF_A_RANGE:
-                self._result.state = self._rows.refresh()
+                self.result.state = self._rows.refresh()
                 keys = map(numbers_of, self._rows.first_keys())
                 ranges = ranges.divided(keys, rows, rows_of_a_range)
                 ranges, rows = self._round(ranges, sums, text)
@@ -98,15 +98,15 @@ class ForeignCheck:
         theirs, is_known = sums.gathered(begun, len(ranges), self._count)
         equal = is_known & (own.rows == theirs.rows) & (own.xors == theirs.xors)
         count = int(own.rows[equal].sum())
-        self._result.rows += count
-        self._result.target_rows += count
-        self._result.summed_rows += count
+        self.result.rows += count
+        self.result.target_rows += count
+        self.result.summed_rows += count
         left = np.maximum(own.rows, theirs.rows)[~equal]
         return ranges.take(~equal), int(left.sum())
 
     def _read_rows(self, ranges: KeyRanges | None) -> None:
         """Compare row by row: the rows in `ranges`, or all."""
-        result, mapping = self._result, self._sides.mapping
+        result, mapping = self.result, self._sides.mapping
         result.state = self._rows.refresh()
         with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
             index = RowIndex(Path(folder), self._sides.target.rows)
@@ -136,7 +136,7 @@ class ForeignCheck:
             keys = mapping.keys(data)
             equal = index.are_equal(keys, mapping.rows(data))
             digests, values = keys_by_digest(data, mapping.key, keys, np.flatnonzero(~equal))
-            self._result.rows += data.num_rows
+            self.result.rows += data.num_rows
             self._count(data.num_rows)
             yield dict(zip(digests, values, strict=True))
 
@@ -155,18 +155,18 @@ class ForeignCheck:
             if len(candidates) >= _CANDIDATES_MAX:
                 self._settle(candidates)
                 candidates = {}
-            if self._result.has_more:
+            if self.result.has_more:
                 return
         self._settle(candidates)
 
     def _settle(self, candidates: Mapping[Digest, RowKey]) -> None:
         # A key whose row moved while the source was read may come again.
         fresh = {digest: key for digest, key in candidates.items() if digest not in self._found}
-        if not fresh or self._result.has_more:
+        if not fresh or self.result.has_more:
             return
         room = self._limits.differences_max - len(self._found)
         self._found |= self._settlement.settle(fresh, room)
-        self._result.has_more = len(self._found) > self._limits.differences_max
+        self.result.has_more = len(self._found) > self._limits.differences_max
 
     def _count(self, rows: int) -> None:
         """Show that so many more rows were read, of one side."""

@@ -10,6 +10,20 @@ TARGET_FORM = configuration_error(
     cause="A table of the source and the table that was made of it are named together.",
     example={"text": "shop.orders", "why": "there is no `=`", "kinds": ["delta", "parquet"]},
 )
+TABLES_FILE = configuration_error(
+    "V142",
+    "--tables {path}: {why}",
+    "write a [[tables]] for each table, with table and target; docs/verify.md has an example",
+    cause="The file names the tables that are compared.",
+    example={"path": "audit.toml", "why": "tables.0.target: Field required"},
+)
+SERVER_FORM = configuration_error(
+    "V151",
+    "{target} names no table of a server",
+    "write mysql://USER:PASSWORD@HOST:PORT/DATABASE.TABLE",
+    cause="A table of a server is named by the URL of the server, its database and its name.",
+    example={"target": "mysql://audit@db2/orders"},
+)
 MAPPING_FORM = configuration_error(
     "V143",
     "{target}: {why}",

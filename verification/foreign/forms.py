@@ -118,6 +118,24 @@ def of_source(column: SchemaColumn, values: pa.ChunkedArray, kind: pa.DataType) 
     return pa.chunked_array([pc.cast(_one(values), kind, safe=False)])
 
 
+_US_DIGITS: Final = 6
+
+
+def limited(values: pa.Array, digits: int) -> pa.Array:
+    """Return values with so many digits after the point: numbers rounded, and times cut."""
+    kind = values.type
+    if pa.types.is_timestamp(kind):
+        if digits >= _US_DIGITS:
+            return values
+        # Towards the past, also before 1970.
+        return pc.floor_temporal(values, 10 ** (_US_DIGITS - digits), "microsecond")
+    if pa.types.is_floating(kind):
+        return pc.round(values, digits)
+    if pa.types.is_decimal(kind) and digits < kind.scale:
+        return pc.round(values, digits).cast(kind)
+    return values
+
+
 def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values if values.type == kind else values.cast(kind)
 

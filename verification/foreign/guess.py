@@ -48,7 +48,10 @@ class MappingGuess:
         self._choice = choice
         schema, names = source.schema, target.schema.names
         self._require_fitting(names)
-        self._names = ColumnNames.of(schema, names, choice.columns)
+        chosen = choice.columns.items()
+        named = {name: own.name for name, own in chosen if own.name is not None}
+        skipped = [name for name, own in chosen if own.skip]
+        self._names = ColumnNames.of(schema, names, named, skipped)
         require_key(schema, self._names)
         self._forms: dict[str, list[Form]] = {}
         for column in schema.columns:
@@ -84,17 +87,18 @@ class MappingGuess:
 
     def _require_fitting(self, names: Sequence[str]) -> None:
         known = {column["name"] for column in self._source.schema.columns}
-        for name in (*self._choice.columns, *self._choice.forms):
+        for name in self._choice.columns:
             if name not in known:
                 why = f"the source has no column {name}"
                 raise self._wrong(why)
-        for name in self._choice.columns.values():
-            if name not in names:
-                why = f"the target has no column {name}"
+        for own in self._choice.columns.values():
+            if own.name is not None and own.name not in names:
+                why = f"the target has no column {own.name}"
                 raise self._wrong(why)
 
     def _chosen(self, name: str, forms: list[Form]) -> list[Form]:
-        wanted = self._choice.forms.get(name)
+        choice = self._choice.columns.get(name)
+        wanted = None if choice is None else choice.form
         if wanted is None:
             return forms
         fitting = [form for form in forms if form.name == wanted]
@@ -110,10 +114,20 @@ class MappingGuess:
     def _mapping(self, forms: Mapping[str, Form], notes: Mapping[str, str]) -> ColumnMapping:
         by_name = self._source.schema.by_name
         pairs = [
-            ColumnPair(by_name[name], self._names.targets[name], forms[name], notes.get(name, ""))
+            ColumnPair(
+                by_name[name],
+                self._names.targets[name],
+                forms[name],
+                notes.get(name, ""),
+                self._digits(name),
+            )
             for name in self._forms
         ]
         return ColumnMapping(self._source.schema, pairs, self._names)
+
+    def _digits(self, name: str) -> int | None:
+        choice = self._choice.columns.get(name)
+        return None if choice is None else choice.digits
 
     def _sample(self, mapping: ColumnMapping) -> pa.Table:
         """Return some rows of the target, evenly from its first batch."""

@@ -112,7 +112,7 @@ class LoggedRows:
             own = self._name_in(batch, name)
             names[own] = name
             values = batch.column(own)
-            arrays.append(_stored(pair.column, values, pair.form.kind))
+            arrays.append(pair.limited(_stored(pair.column, values, pair.form.kind)))
         for place, absent in enumerate(batch.column("_absent").to_pylist()):
             if absent and not names.keys().isdisjoint(absent):
                 partial[place] = True

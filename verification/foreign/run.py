@@ -15,7 +15,7 @@ from verification.foreign.guess import MappingGuess, require_rows
 from verification.foreign.settlement import Sides
 from verification.foreign.source_log import SourceLog
 from verification.foreign.source_rows import SourceRows
-from verification.foreign.table_choice import TableChoice
+from verification.foreign.table_choice import TableChoice, matching
 
 Show = Callable[[str, int, int], None]
 
@@ -35,8 +35,8 @@ def verify_tables(
         return SelectSession(source, settings.statement_seconds_max)
 
     with open_session() as session:
-        for choice in tables:
-            result = ForeignResult(choice.name, choice.target)
+        for choice in matching(session, tables):
+            result = ForeignResult(choice.name, choice.shown_target)
             began = time.monotonic()
             try:
                 names = choice.database, choice.table

@@ -1,60 +1,156 @@
-"""What a user names: a table of the source, its target, and choices for columns."""
+"""What a user names: tables of the source, their targets, and choices for columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
+from pydantic import Field, ValidationError
+
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import ConfigError
+from connector.foundation.settings.sections import Section
+from connector.stream.snapshot.copy_requests import names_ignore_case
+from connector.stream.snapshot.table_plan import followed_tables
+from connector.stream.source.select_session import SelectSession
 from verification.foreign import foreign_errors
 from verification.foreign.delta_target import DeltaTarget
 from verification.foreign.file_target import ParquetTarget
+from verification.foreign.server_target import ServerTarget, split_place
 from verification.foreign.target import Target
+
+_KINDS: Final[Mapping[str, Callable[[str, str], Target]]] = {
+    "delta": DeltaTarget,
+    "parquet": ParquetTarget,
+    "mysql": ServerTarget,
+    "mariadb": ServerTarget,
+}
+_ANY: Final = frozenset("*?[")
+
+
+class ColumnChoice(Section):
+    """What a user chooses for one column of the source."""
+
+    name: str | None = None  # in the target
+    form: str | None = None  # as the report names it
+    # After the point of a number, or of a second: the others do not count.
+    digits: int | None = Field(default=None, ge=0, le=30)
+    skip: bool = False  # it is not compared
+
+
+class _TableSection(Section):
+    table: str
+    target: str
+    columns: dict[str, ColumnChoice] = Field(default_factory=dict)
+
+
+class _TablesFile(Section):
+    tables: list[_TableSection] = Field(min_length=1)
 
 
 @dataclass(frozen=True, slots=True)
 class TableChoice:
-    """One table that is compared."""
+    """One table that is compared, or a pattern of such tables."""
 
     database: str
     table: str
     target: str  # KIND:PLACE
-    # By the column at the source: its name in the target, and the name of its form.
-    columns: Mapping[str, str] = field(default_factory=dict)
-    forms: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, ColumnChoice] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """`database.table`."""
         return f"{self.database}.{self.table}"
 
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it names tables by a pattern."""
+        return not _ANY.isdisjoint(self.name)
+
+    @property
+    def shown_target(self) -> str:
+        """The target without a password."""
+        return _without_password(self.target)
+
     def opened(self) -> Target:
         """Return the target. Raises ConfigError for a place that cannot be one."""
         kind, _, place = self.target.partition(":")
-        return _KINDS[kind](self.target, place)
-
-
-_KINDS: Final[Mapping[str, Callable[[str, str], Target]]] = {
-    "delta": DeltaTarget,
-    "parquet": ParquetTarget,
-}
+        return _KINDS[kind](self.shown_target, place)
 
 
 def read_choice(text: str) -> TableChoice:
     """Read `shop.orders=delta:/lake/orders`; raises ConfigError for another form."""
     name, equals, target = text.partition("=")
+    if not equals:
+        raise _wrong(text, "there is no `=`")
+    return _choice(text, name, target)
+
+
+def read_choices(path: Path) -> list[TableChoice]:
+    """Read the file of --tables. Raises ConfigError for one that cannot be used."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = _TablesFile.model_validate(document).tables
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(foreign_errors.TABLES_FILE, path=path, why=str(error)) from error
+    except ValidationError as error:
+        why = "; ".join(
+            f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+            for found in error.errors(include_input=False)
+        )
+        raise ConfigError(foreign_errors.TABLES_FILE, path=path, why=why) from error
+    return [
+        replace(_choice(f"{own.table}={own.target}", own.table, own.target), columns=own.columns)
+        for own in tables
+    ]
+
+
+def matching(session: SelectSession, choices: Sequence[TableChoice]) -> Iterator[TableChoice]:
+    """Yield choices for single tables: a pattern becomes the tables that match it.
+
+    `{database}` and `{table}` in a target become their names. A table that several choices name has
+    the first one. Raises ConfigError for a pattern without a table, and the errors of the session.
+    """
+    ignores_case = names_ignore_case(session)
+    known: set[tuple[str, str]] = set()
+    for choice in choices:
+        names = [(choice.database, choice.table)]
+        if choice.is_pattern:
+            wanted = TableFilter([choice.name], ignores_case=ignores_case)
+            names = followed_tables(session, wanted)
+            if not names:
+                text, why = f"{choice.name}={choice.target}", "the source has no such table"
+                raise _wrong(text, why)
+        for database, table in names:
+            if (database, table) not in known:
+                known.add((database, table))
+                target = choice.target.replace("{database}", database).replace("{table}", table)
+                yield replace(choice, database=database, table=table, target=target)
+
+
+def _choice(text: str, name: str, target: str) -> TableChoice:
     database, point, table = name.partition(".")
     kind, colon, place = target.partition(":")
-    why = ""
-    if not equals:
-        why = "there is no `=`"
-    elif not point or not database or not table:
-        why = f"{name} is no DATABASE.TABLE"
-    elif not colon or not place:
-        why = f"{target} is no KIND:PLACE"
-    elif kind not in _KINDS:
-        why = f"{kind} is no kind of a target"
-    if why:
-        raise ConfigError(foreign_errors.TARGET_FORM, text=text, why=why, kinds=list(_KINDS))
+    if not point or not database or not table:
+        raise _wrong(text, f"{name} is no DATABASE.TABLE")
+    if not colon or not place:
+        raise _wrong(text, f"{target} is no KIND:PLACE")
+    if kind not in _KINDS:
+        raise _wrong(text, f"{kind} is no kind of a target")
+    if _KINDS[kind] is ServerTarget:
+        split_place(place, _without_password(target))
     return TableChoice(database, table, target)
+
+
+def _without_password(text: str) -> str:
+    head, at, rest = text.rpartition("@")
+    scheme, slashes, account = head.partition("://")
+    return f"{scheme}{slashes}{account.partition(':')[0]}{at}{rest}"
+
+
+def _wrong(text: str, why: str) -> ConfigError:
+    facts = {"text": _without_password(text), "why": _without_password(why)}
+    return ConfigError(foreign_errors.TARGET_FORM, kinds=list(_KINDS), **facts)

@@ -7,7 +7,7 @@ once is a *state* of the table. A Delta table has versions, so a state is one mo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,13 @@ from numpy.typing import NDArray
 
 # Says which rows of some columns are wanted, by their places.
 Choose = Callable[[pa.Table], NDArray[np.int64]]
+
+
+class NamedKeys(NamedTuple):
+    """Keys of rows, if the target has their values as the source does."""
+
+    names: Sequence[str]  # columns of the target
+    values: Sequence[tuple[object, ...]]
 
 
 class Target(Protocol):
@@ -45,8 +52,17 @@ class Target(Protocol):
         """Yield columns of all rows, some at a time."""
         ...
 
-    def chosen(self, names: Sequence[str], of: Sequence[str], choose: Choose) -> Iterator[pa.Table]:
-        """Yield the columns `names` of the rows that `choose` returns for their columns `of`."""
+    def chosen(
+        self,
+        names: Sequence[str],
+        of: Sequence[str],
+        choose: Choose,
+        keys: NamedKeys | None = None,
+    ) -> Iterator[pa.Table]:
+        """Yield the columns `names` of the rows that `choose` returns for their columns `of`.
+
+        With `keys`, only rows that have one of them are wanted.
+        """
         ...
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from verification.checksums import Checksums
 from verification.digests import Digest, digest_pairs, places_of, row_digests
 from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping, DecodedRows
-from verification.foreign.target import Target
+from verification.foreign.target import NamedKeys, Target
 from verification.key_ranges import KeyRanges, numbers_of
 from verification.row_text import RowText
 from verification.source_table import RowKey
@@ -103,9 +103,19 @@ class TargetRows:
                 places = places[places_of(digests, row_digests(data, mapping.key))]
             return live[places]
 
-        chosen = self._target.chosen(mapping.targets, mapping.key_targets, choose)
+        chosen = self._target.chosen(
+            mapping.targets, mapping.key_targets, choose, self._named(keys)
+        )
         parts = [mapping.decoded(raw) for raw in chosen]
         return _joined(parts, mapping, self._target)
+
+    def _named(self, keys: Sequence[RowKey]) -> NamedKeys | None:
+        """Return keys by the columns of the target, if these have the types of the source."""
+        pairs = [self._mapping.pairs[name] for name in self._mapping.key]
+        schema = self._target.schema
+        if any(schema.field(pair.target).type != pair.form.kind for pair in pairs):
+            return None
+        return NamedKeys([pair.target for pair in pairs], keys)
 
     def keys_of(self, wanted: Keys) -> dict[Digest, RowKey]:
         """Return the values of keys whose digests are known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ def binary(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
         return []
     return [
         Reading("base64", lambda value: own(from_base64(value))),
+        Reading("base64 for URLs", lambda value: own(urlsafe_b64decode(value))),
         Reading("hexadecimal", lambda value: own(bytes.fromhex(value.removeprefix("0x")))),
         Reading("UTF-8", lambda value: own(value.encode())),
     ]

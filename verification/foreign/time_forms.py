@@ -154,7 +154,8 @@ def _is_zero(text: str) -> bool:
 def _date_of_text(text: str) -> dt.date | None:
     if _is_zero(text):
         return None
-    return _date_of(datetime.fromisoformat(text).replace(tzinfo=None))
+    # Debezium's `isostring` has a zone after a date, too.
+    return _date_of(datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=None))
 
 
 def _dates_of_texts(values: pa.Array) -> pa.Array:

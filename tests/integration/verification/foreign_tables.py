@@ -12,13 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pymysql
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 
+from connector.foundation.settings.sections import SnapshotSettings
+from connector.replication.server.addresses import source_settings
+from connector.stream.source.select_session import SelectSession
 from local_stack import connect
 from tests import forked_command
+from verification.checksums import ReadRate
+from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
+from verification.foreign.foreign_report import ForeignResult
+from verification.foreign.guess import MappingGuess
+from verification.foreign.settlement import Sides
+from verification.foreign.source_log import SourceLog
+from verification.foreign.source_rows import SourceRows
+from verification.foreign.table_choice import ColumnChoice, TableChoice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from local_stack import Endpoint
@@ -179,20 +190,22 @@ def write(path: Path, data: pa.Table) -> None:
     write_deltalake(path, data, mode="overwrite", schema_mode="overwrite")
 
 
-def damage(path: Path, change: Callable[[list[Row]], list[Row]]) -> None:
-    """Replace the rows of a Delta table by those that `change` makes of them."""
-    data = DeltaTable(path).to_pyarrow_table()
-    write_deltalake(
-        path, pa.Table.from_pylist(change(data.to_pylist()), data.schema), mode="overwrite"
-    )
-
-
 @contextmanager
-def foreign_table(
-    endpoint: Endpoint, database: str, path: Path, rows: int
-) -> Iterator[ForeignTable]:
-    """Yield the table with so many rows; its target is to be made."""
-    table = ForeignTable(endpoint, database, path)
-    table.execute(DEFINITION)
-    table.fill(1, rows)
-    yield table
+def comparison(
+    table: ForeignTable, columns: Mapping[str, ColumnChoice] | None = None, lag_seconds: float = 1.0
+) -> Iterator[ForeignCheck]:
+    """Yield a comparison that is about to run, so that something can happen before it does."""
+    settings = source_settings(table.url)
+    name = (table.database, "orders")
+    choice = TableChoice(*name, f"delta:{table.path}", columns or {})
+    with SelectSession(settings) as session:
+        source = SourceRows(
+            session, lambda: SelectSession(settings), name, SnapshotSettings(), ReadRate(0)
+        )
+        target = choice.opened()
+        target.refresh()
+        mapping = MappingGuess(source, target, choice).mapping()
+        log = SourceLog(settings, source, mapping, lag_seconds)
+        result = ForeignResult(choice.name, choice.target)
+        limits = ForeignLimits(lag_seconds)
+        yield ForeignCheck(Sides(source, target, mapping, log), limits, result, lambda *_: None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 import time
@@ -15,8 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from local_stack import connect
+from tests import forked_command
 from tests.integration.verification import foreign_tables
 from tests.integration.verification.foreign_tables import ForeignTable
+from verification.foreign.delta_target import DeltaTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -161,18 +164,33 @@ def test_a_folder_of_files_with_partitions_is_compared(table: ForeignTable) -> N
     assert [each["kind"] for each in report["differences"]] == ["stale"]
 
 
-def test_a_row_lags_until_the_lag_is_over(table: ForeignTable) -> None:
+def test_a_row_lags_until_the_target_follows(
+    table: ForeignTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     foreign_tables.write(table.path, foreign_tables.typed(table.rows()))
-    table.execute(
-        "UPDATE orders SET note = 'newer' WHERE id = 3", "DELETE FROM orders WHERE id = 4"
-    )
-    threading.Timer(
-        2, lambda: foreign_tables.write(table.path, foreign_tables.typed(table.rows()))
-    ).start()
-    report = table.report("--lag", "30", code=0)
-    assert report["verdict"] == "equal", report
-    assert sorted(row["key"]["id"] for row in report["lagging"]) == [3, 4]
-    assert 0 < report["oldest_lag_seconds"] < 30
+    refresh = DeltaTarget.refresh
+    looks = 0
+
+    def refresh_and_follow(target: DeltaTarget) -> str:
+        nonlocal looks
+        looks += 1
+        if looks == _LOOKS:
+            foreign_tables.write(table.path, foreign_tables.typed(table.rows()))
+        return refresh(target)
+
+    with foreign_tables.comparison(table, lag_seconds=100) as check:
+        table.execute(
+            "UPDATE orders SET note = 'newer' WHERE id = 3", "DELETE FROM orders WHERE id = 4"
+        )
+        monkeypatch.setattr(DeltaTarget, "refresh", refresh_and_follow)
+        check.run()
+    assert check.result.verdict == "equal"
+    assert sorted(str(row.key["id"]) for row in check.result.lagging) == ["3", "4"]
+    assert 0 < check.result.oldest_lag_us < 100 * 10**6
+
+
+# The rows lag in the first one after the rows were compared.
+_LOOKS = 4
 
 
 def test_the_log_says_since_when_a_row_is_stale(table: ForeignTable) -> None:
@@ -300,3 +318,69 @@ def test_mariadb_is_compared(
     foreign_tables.write(table.path, foreign_tables.debezium(rows))
     report = table.report("--lag", "2", code=4)
     assert [each["kind"] for each in report["differences"]] == ["stale"]
+
+
+def test_a_file_names_many_tables_and_chooses_columns(table: ForeignTable, tmp_path: Path) -> None:
+    table.execute(
+        "CREATE TABLE other (id INT PRIMARY KEY, name VARCHAR(9))",
+        "INSERT INTO other VALUES (1, 'a')",
+    )
+    rows = [{**row, "weight": round(row["weight"], 3)} for row in table.rows()]
+    made = [row["made"].replace(microsecond=row["made"].microsecond // 1000 * 1000) for row in rows]
+    data = foreign_tables.typed([{**row, "made": own} for row, own in zip(rows, made, strict=True)])
+    data = data.rename_columns({"price": "Preis"}).append_column("price", pa.array([1] * ROWS))
+    data = data.set_column(data.column_names.index("note"), "note", pa.array(["-"] * ROWS))
+    foreign_tables.write(tmp_path / "lake" / "orders", data)
+    foreign_tables.write(tmp_path / "lake" / "other", pa.table({"id": [1], "name": ["a"]}))
+    path = tmp_path / "audit.toml"
+    path.write_text(f"""
+        [[tables]]
+        table = "{table.database}.orders"
+        target = "delta:{tmp_path}/lake/orders"
+        [tables.columns]
+        price = {{ name = "Preis", form = "number" }}
+        weight = {{ digits = 3 }}
+        made = {{ digits = 3 }}
+        note = {{ skip = true }}
+
+        [[tables]]
+        table = "{table.database}.*"
+        target = "delta:{tmp_path}/lake/{{table}}"
+    """)
+    done = forked_command.run(
+        "verify", table.url, "--tables", str(path), "--json", "--lag", "1", seconds=100
+    )
+    report = json.loads(done.stdout)
+    assert done.returncode == 0, report
+    assert [(each["table"].rpartition(".")[2], each["rows"]) for each in report["tables"]] == [
+        ("orders", ROWS),
+        ("other", 1),
+    ]
+    assert report["tables"][0]["columns_only_in_source"] == ["note"]
+    table.execute("UPDATE orders SET weight = weight + 0.001 WHERE id = 5")
+    done = forked_command.run(
+        "verify", table.url, "--tables", str(path), "--json", "--lag", "1", seconds=100
+    )
+    (own, _) = json.loads(done.stdout)["tables"]
+    assert [each["key"] for each in own["differences"]] == [{"id": 5}]
+
+
+def test_a_table_of_another_server_is_compared(
+    table: ForeignTable, mariadb_server: MariadbServer, mariadb_database: str, tmp_path: Path
+) -> None:
+    copy = made(ForeignTable(mariadb_server.endpoint, mariadb_database, tmp_path))
+    target = f"{copy.url}/{mariadb_database}.orders"
+    report = table.report("--lag", "1", target=target, code=0)
+    assert (report["rows"], report["target_rows"]) == (ROWS, ROWS)
+    assert copy.endpoint.password not in report["target"]
+    copy.execute(
+        "UPDATE orders SET price = price + 1 WHERE id = 5",
+        "DELETE FROM orders WHERE id = 6",
+        "INSERT INTO orders (id) VALUES (7000)",
+    )
+    report = table.report("--lag", "1", target=target, code=4)
+    assert {each["key"]["id"]: each["kind"] for each in report["differences"]} == {
+        5: "different",
+        6: "missing",
+        7000: "surplus",
+    }

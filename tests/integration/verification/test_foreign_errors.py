@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,25 +11,15 @@ import pytest
 
 from connector.cli import command_errors
 from connector.foundation.errors import ConfigError
-from connector.foundation.settings.sections import SnapshotSettings
-from connector.replication.server.addresses import source_settings
-from connector.stream.source.select_session import SelectSession
 from stream_jobs.errors import MirrorError
 from tests import forked_command
 from tests.integration.verification import foreign_tables
 from tests.integration.verification.foreign_tables import ForeignTable
-from verification.checksums import ReadRate
 from verification.foreign import foreign_errors
-from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
-from verification.foreign.foreign_report import ForeignResult
-from verification.foreign.guess import MappingGuess
-from verification.foreign.settlement import Sides
-from verification.foreign.source_log import SourceLog
-from verification.foreign.source_rows import SourceRows
-from verification.foreign.table_choice import TableChoice
+from verification.foreign.table_choice import ColumnChoice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from connector.foundation.errors.code import ErrorCode
@@ -72,6 +61,38 @@ def test_a_text_that_names_no_two_tables_is_refused(text: str, why: str) -> None
     assert done.returncode == 2
     code = foreign_errors.TARGET_FORM.code
     assert f"[{code}] --table {text}: {why}; write DATABASE.TABLE=KIND:PLACE" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[[tables]", "Expected"),
+        ("[[tables]]\ntable = 'shop.orders'", "tables.0.target: Field required"),
+        ("[[tables]]\ntable = 'orders'\ntarget = 'delta:/a'\nform = 1", "tables.0.form: Extra"),
+    ],
+)
+def test_a_file_that_names_no_tables_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "audit.toml"
+    path.write_text(text)
+    done = forked_command.run("verify", "mysql://a@127.0.0.1:1", "--tables", str(path), seconds=60)
+    assert done.returncode == 2
+    assert f"[{foreign_errors.TABLES_FILE.code}] --tables {path}: {why}" in done.stderr
+
+
+def test_a_server_without_the_name_of_a_table_is_refused(table: ForeignTable) -> None:
+    text = "a.b=mysql://me:secret@db2/orders"
+    done = forked_command.run("verify", table.url, "--table", text, seconds=60)
+    assert done.returncode == 2
+    code = foreign_errors.SERVER_FORM.code
+    assert f"[{code}] mysql://me@db2/orders names no table of a server" in done.stderr
+    done = forked_command.run("verify", table.url, "--table", text.replace("a.b", "a"), seconds=60)
+    assert "--table a=mysql://me@db2/orders: a is no DATABASE.TABLE" in done.stderr
+
+
+def test_a_pattern_without_a_table_is_refused(table: ForeignTable) -> None:
+    done = forked_command.run("verify", table.url, "--table", "none.*=delta:/a", seconds=60)
+    assert done.returncode == 2
+    assert "--table none.*=delta:/a: the source has no such table" in done.stderr
 
 
 def test_options_of_a_mirror_are_refused() -> None:
@@ -127,32 +148,14 @@ def test_a_source_that_logs_statements_is_refused(table: ForeignTable) -> None:
         table.execute("SET GLOBAL binlog_format = ROW")
 
 
-@contextmanager
-def _pieces(table: ForeignTable, **choices: Any) -> Iterator[ForeignCheck]:
-    """Yield a comparison that is about to run, so that something can happen before it does."""
-    settings = source_settings(table.url)
-    name = (table.database, "orders")
-    choice = TableChoice(*name, f"delta:{table.path}", **choices)
-    with SelectSession(settings) as session:
-        source = SourceRows(
-            session, lambda: SelectSession(settings), name, SnapshotSettings(), ReadRate(0)
-        )
-        target = choice.opened()
-        target.refresh()
-        mapping = MappingGuess(source, target, choice).mapping()
-        sides = Sides(source, target, mapping, SourceLog(settings, source, mapping, 1.0))
-        result = ForeignResult(choice.name, choice.target)
-        yield ForeignCheck(sides, ForeignLimits(1.0), result, lambda *_: None)
-
-
 def test_a_choice_for_columns_must_fit(table: ForeignTable) -> None:
-    wrong: list[tuple[dict[str, Any], str]] = [
-        ({"columns": {"prize": "price"}}, "the source has no column prize"),
-        ({"columns": {"price": "prize"}}, "the target has no column prize"),
-        ({"forms": {"price": "base64"}}, "column price cannot be 'base64'; it can be number"),
+    wrong: list[tuple[dict[str, ColumnChoice], str]] = [
+        ({"prize": ColumnChoice(name="price")}, "the source has no column prize"),
+        ({"price": ColumnChoice(name="prize")}, "the target has no column prize"),
+        ({"price": ColumnChoice(form="base64")}, "column price cannot be 'base64'; it can be n"),
     ]
-    for choices, why in wrong:
-        with pytest.raises(ConfigError) as raised, _pieces(table, **choices):
+    for columns, why in wrong:
+        with pytest.raises(ConfigError) as raised, foreign_tables.comparison(table, columns):
             pass
         assert raised.value.code is foreign_errors.MAPPING_FORM
         assert why in str(raised.value)
@@ -176,7 +179,7 @@ def test_a_choice_for_columns_must_fit(table: ForeignTable) -> None:
 def test_a_table_that_changes_is_not_finished(
     table: ForeignTable, change: Callable[[ForeignTable], None], code: ErrorCode
 ) -> None:
-    with _pieces(table) as check:
+    with foreign_tables.comparison(table) as check:
         table.execute("UPDATE orders SET note = 'newer' WHERE id = 3")
         change(table)
         with pytest.raises(MirrorError) as raised:

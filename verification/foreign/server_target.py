@@ -1,0 +1,131 @@
+"""A table of another MySQL or MariaDB server.
+
+Each SELECT sees one moment of it. A SELECT of all rows is read as one stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import pyarrow as pa
+
+from connector.binlog.sql_text import sql_text
+from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
+from connector.replication.server.addresses import source_settings
+from connector.stream.snapshot.keyset import select_rows
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import SelectedTable
+from stream_jobs.replica.target import as_target_error
+from stream_jobs.source.column_types import ColumnType
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import TableSchema
+from verification.foreign import foreign_errors
+from verification.foreign.target import Choose, NamedKeys
+from verification.key_texts import condition_of_keys, select_literal
+from verification.source_table import TypedRows
+
+# Of rows that are in memory at a time.
+_BYTES: Final = 8 * 1024 * 1024
+_KEYS_OF_A_SELECT: Final = 500
+_ESTIMATE: Final = (
+    "SELECT table_rows AS estimated FROM information_schema.tables "
+    "WHERE table_schema = {} AND table_name = {}"
+)
+
+
+def split_place(place: str, name: str) -> tuple[tuple[str, str], str]:
+    """Return database and table of a place, and the URL of its server; `name` is for people.
+
+    Raises ConfigError for a place without a table.
+    """
+    parts = urlsplit(f"mysql:{place}")
+    database, point, table = unquote(parts.path).strip("/").partition(".")
+    if not (database and point and table):
+        raise ConfigError(foreign_errors.SERVER_FORM, target=name)
+    return (database, table), urlunsplit(parts._replace(path=""))
+
+
+class ServerTarget:
+    """Reads one table over one session."""
+
+    has_versions = True
+
+    def __init__(self, name: str, place: str) -> None:
+        """Read `place`, such as `//user:password@host:3306/shop.orders`; `name` is for people.
+
+        Raises ConfigError for another form, and the errors of a session.
+        """
+        self.name = name
+        self._names, url = split_place(place, name)
+        settings = source_settings(url)
+        server = f"target {settings.host}:{settings.port}"
+        try:
+            self._session = SelectSession(settings)
+        except (SourceUnavailable, SourceRefused) as error:
+            raise as_target_error(error, server) from error
+        self._session.name = server
+        try:
+            self._describe()
+        except BaseException:
+            self._session.close()
+            raise
+
+    def refresh(self) -> str:
+        """Look at the columns again; each read sees the rows as they are then."""
+        self._describe()
+        return ""
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield columns of all rows, some at a time."""
+        yield from self._rows(names, "")
+
+    def chosen(
+        self,
+        names: Sequence[str],
+        of: Sequence[str],
+        choose: Choose,
+        keys: NamedKeys | None = None,
+    ) -> Iterator[pa.Table]:
+        """Yield the columns `names` of the rows that `choose` returns for their columns `of`."""
+        wanted = list(dict.fromkeys([*names, *of]))
+        for where in self._conditions(keys):
+            for data in self._rows(wanted, where):
+                places = choose(data)
+                if len(places):
+                    yield data.take(pa.array(places, pa.int64())).select(list(names))
+
+    def close(self) -> None:
+        """Close the session."""
+        self._session.close()
+
+    def _describe(self) -> None:
+        self._selected = SelectedTable.describe(self._session, *self._names)
+        own = self._selected.schema
+        schema = TableSchema(*self._names, own.schema_id, PackedSequence(0, 0), own.columns)
+        self._typed = TypedRows(schema, "null")
+        self.schema = pa.schema(
+            [(column["name"], ColumnType.of_source(column).stored) for column in own.columns]
+        )
+        database, table = map(sql_text, self._names)
+        (row,) = self._session.query(_ESTIMATE.format(database, table)) or ({},)
+        self.rows = int(row.get("estimated") or 0)
+
+    def _conditions(self, keys: NamedKeys | None) -> Iterator[str]:
+        """Yield the SQL for rows with these keys; for all rows if its key has other columns."""
+        columns = self._selected.key_columns
+        if keys is None or [column.name for column in columns] != list(keys.names):
+            yield ""
+            return
+        for start in range(0, len(keys.values), _KEYS_OF_A_SELECT):
+            some = keys.values[start : start + _KEYS_OF_A_SELECT]
+            yield condition_of_keys(columns, some, select_literal)
+
+    def _rows(self, names: Sequence[str], where: str) -> Iterator[pa.Table]:
+        sql = select_rows(self._selected, (), where)
+        for chunk, _ in self._session.read_chunks(sql, self._selected.writer(), _BYTES):
+            if chunk.refused:
+                raise chunk.refused[0].error
+            if chunk.count:
+                yield self._typed.of(chunk.values(), "after", names).select(list(names))
