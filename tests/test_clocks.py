@@ -115,7 +115,7 @@ REASONS: Final = {
     "verification/foreign/source_log.py _start": SHOWN,
     "verification/foreign/source_rows.py SourceRows.server_time_us": SHOWN,
     "verification/metrics.py VerificationMetrics.__init__": SHOWN,
-    "verification/run.py Run.table": SHOWN,
+    "verification/run.py Run._finished": SHOWN,
 }
 
 _SQL = re.compile(r"\b(UNIX_TIMESTAMP|NOW|SYSDATE|CURRENT_TIMESTAMP|UTC_TIMESTAMP)\s*\(")

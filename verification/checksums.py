@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits, wait_while_busy
 from connector.stream.source.select_session import SelectSession
+from verification.shared_looks import Lender
 
 if TYPE_CHECKING:
     from verification.key_ranges import KeyNumber, KeyRanges
@@ -57,46 +58,53 @@ _LOOK_SECONDS: Final = 1.0
 _RANGES_OF_A_SELECT: Final = 10
 
 
+# Time that went by without reading counts only so far: nobody reads much at once after a pause.
+_CREDIT_SECONDS: Final = 1.0
+
+
 class ReadRate:
     """Lets threads read at most so many rows a second together."""
 
     def __init__(self, rows_per_second: int) -> None:
         """Limit the rows; 0 does not."""
         self._rows_per_second = rows_per_second
-        self._began = time.monotonic()
-        self._rows = 0
+        self._due = time.monotonic()
         self._lock = threading.Lock()
 
     def seconds(self, rows: int) -> float:
         """Return how long to wait after so many more rows were read."""
+        now = time.monotonic()
         with self._lock:
-            self._rows += rows
-            due = self._began + self._rows / (self._rows_per_second or float("inf"))
-        return max(0.0, due - time.monotonic())
+            begin = max(self._due, now - _CREDIT_SECONDS)
+            self._due = begin + rows / (self._rows_per_second or float("inf"))
+            return max(0.0, self._due - now)
+
+
+def lender_of(open_session: Callable[[], SelectSession], most: int) -> Lender[SelectSession]:
+    """Return what lends sessions, at most so many at a time."""
+    return Lender(open_session, SelectSession.close, most, lambda session: not session.is_closed)
 
 
 class ServerChecksums:
-    """Sums the ranges of one table; a context manager closes the connections."""
+    """Sums the ranges of one table, in threads that a context manager ends."""
 
     def __init__(
         self,
-        open_session: Open,
+        lent_session: Open,
         settings: SnapshotSettings,
         pace: ReadRate,
         table: str,
         key: KeyNumber,
         text: RowText,
     ) -> None:
-        """Read `table`, a name in SQL, over `settings.connections` connections."""
-        self._open_session = open_session
+        """Read `table`, a name in SQL; `lent_session` lends a connection for each statement."""
+        self._lent_session = lent_session
         self._settings = settings
         self._pace = pace
         self._table = table
         self._key = key
         self._hash = sql_of_hash(text.sql)
         self._closing = threading.Event()
-        self._opened = ExitStack()
-        self._own = threading.local()
         self._pool = ThreadPoolExecutor(settings.connections, "verify")
 
     def __enter__(self) -> Self:
@@ -105,9 +113,6 @@ class ServerChecksums:
     def __exit__(self, *_: object) -> None:
         self._closing.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
-        # A statement that still runs then fails.
-        self._opened.close()
-        self._pool.shutdown()
 
     def begin(self, ranges: KeyRanges) -> list[tuple[slice, Future[Checksums | None]]]:
         """Begin to sum `ranges`; return their places, and sums that are there later.
@@ -147,16 +152,15 @@ class ServerChecksums:
 
     def _sums(self, ranges: KeyRanges) -> Checksums | None:
         try:
-            session = self._session()
-            wait_while_busy(session, self._settings, self._closing)
-            rows = session.query(self._sql(session, ranges))
+            with self._lent_session() as session:
+                wait_while_busy(session, self._settings, self._closing)
+                rows = session.query(self._sql(session, ranges))
         except (SourceUnavailable, SourceRefused) as error:
             if error.number in TIMEOUTS:
                 return None
             if isinstance(error, SourceRefused):
                 raise
             # Reading rows waits until the source is there again.
-            self._own.session = None
             return None
         sums = Checksums(len(ranges))
         for row in rows:
@@ -177,9 +181,3 @@ class ServerChecksums:
             f"BIT_XOR({self._hash}) AS total FROM {self._table} WHERE {where} "
             "GROUP BY 1 ORDER BY NULL"
         )
-
-    def _session(self) -> SelectSession:
-        session: SelectSession | None = getattr(self._own, "session", None)
-        if session is None:
-            session = self._own.session = self._opened.enter_context(self._open_session())
-        return session

@@ -74,7 +74,10 @@ class ContinuousRun:
         """Go round until KeyboardInterrupt."""
         while True:
             try:
-                with Pipeline(self._settings, self._limits.patience_seconds) as pipeline:
+                limits = self._limits
+                with Pipeline(
+                    self._settings, limits.patience_seconds, limits.rows_per_second
+                ) as pipeline:
                     self._connected()
                     self._round(pipeline)
             except ConnectorError as error:
@@ -88,6 +91,7 @@ class ContinuousRun:
         if not self._left:
             metrics.keep(table_names(pipeline, self._patterns))
             self._left.extend(self._by_age())
+            metrics.begin_round(len(self._left))
         run = Run(
             pipeline,
             self._job,
@@ -126,7 +130,7 @@ class ContinuousRun:
                     error=type(error).__name__,
                     places=[f"{frame.filename}:{frame.lineno}" for frame in frames[-_FRAMES:]],
                 )
-            metrics.tables[name].take(result, began)
+            metrics.take(name, result, began)
             metrics.current = ""
             yield result
 

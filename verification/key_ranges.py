@@ -176,8 +176,8 @@ class EqualRanges:
 
     def __init__(self, ranges: KeyRanges, rows: NDArray[np.int64]) -> None:
         """Begin with some ranges and the number of rows in each."""
-        self._ranges = ranges
-        self._rows = rows
+        # In one place: another thread may write the file of a pass meanwhile.
+        self._known = ranges, rows
         # Called when there are more.
         self.on_more: Callable[[], None] = lambda: None
 
@@ -197,7 +197,8 @@ class EqualRanges:
     def to_json(self) -> dict[str, Any]:
         """Return the ranges for a file."""
         kept = slice(0, _EQUAL_RANGES_MAX)
-        names = (self._ranges.low, self._ranges.high, self._rows)
+        ranges, rows = self._known
+        names = (ranges.low, ranges.high, rows)
         return dict(
             zip(("low", "high", "rows"), (name[kept].tolist() for name in names), strict=True)
         )
@@ -205,25 +206,27 @@ class EqualRanges:
     @property
     def rows(self) -> int:
         """How many rows are in the ranges."""
-        return int(self._rows.sum())
+        return int(self._known[1].sum())
 
     def add(self, ranges: KeyRanges, rows: NDArray[np.int64]) -> None:
         """Add ranges with no key of those before, and the number of rows in each."""
-        low = np.concatenate([self._ranges.low, ranges.low])
-        high = np.concatenate([self._ranges.high, ranges.high])
+        known, known_rows = self._known
+        low = np.concatenate([known.low, ranges.low])
+        high = np.concatenate([known.high, ranges.high])
         order = np.argsort(low)
         every = KeyRanges(low[order], high[order])
-        counts = np.concatenate([self._rows, rows])[order]
-        self._ranges = every.joined()
-        begins = np.searchsorted(every.low, self._ranges.low)
-        self._rows = np.add.reduceat(counts, begins) if len(begins) else counts
+        counts = np.concatenate([known_rows, rows])[order]
+        joined = every.joined()
+        begins = np.searchsorted(every.low, joined.low)
+        self._known = joined, np.add.reduceat(counts, begins) if len(begins) else counts
         self.on_more()
 
     def rest(self) -> KeyRanges:
         """Return the ranges with all other keys."""
         # As Python's numbers: the key before the least one is none of 64 bits.
-        low = [LEAST, *(key + 1 for key in self._ranges.high.tolist())]
-        high = [*(key - 1 for key in self._ranges.low.tolist()), GREATEST]
+        known = self._known[0]
+        low = [LEAST, *(key + 1 for key in known.high.tolist())]
+        high = [*(key - 1 for key in known.low.tolist()), GREATEST]
         left = [both for both in zip(low, high, strict=True) if both[0] <= both[1]]
         bounds = np.array(left, np.int64).reshape(-1, 2)
         return KeyRanges(bounds[:, 0].copy(), bounds[:, 1].copy())

@@ -44,7 +44,6 @@ from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.errors import MirrorError
 from verification import verify_errors
-from verification.checksums import ReadRate
 from verification.digests import Digest, RowCounter, SideCounts, digest_pairs, row_digests
 from verification.pipeline import DeliveredState, Pipeline, TopicRecord
 from verification.repair import ALL_ROWS, copy_again
@@ -245,7 +244,6 @@ class KeylessTableCheck:
         self._limits = limits
         self._result = result
         self._show = show
-        self._pace = ReadRate(limits.rows_per_second)
         self._done = 0
         self._live = mirror.snapshot.live_rows
 
@@ -322,7 +320,7 @@ class KeylessTableCheck:
                 tally.add(row_digests(data, mirror.columns), source=1)
                 result.rows += data.num_rows
                 self._count(data.num_rows)
-                time.sleep(self._pace.seconds(data.num_rows))
+                time.sleep(self._pipeline.pace.seconds(data.num_rows))
             meanwhile.take_back(tally)
             different = 0
             for digest, counts in tally.unequal():

@@ -60,6 +60,10 @@ class VerificationMetrics:
         self.started_at = time.time()
         self.tables: dict[tuple[str, str], TableMetrics] = {}
         self.rounds = 0
+        # Of the round that goes on: its tables, those that were compared, and their rows.
+        self.round_tables = 0
+        self.round_ended = 0
+        self.round_rows = 0
         # The table that is being compared, or "".
         self.current = ""
         # When something was read last; a pause moves it to its end.
@@ -76,6 +80,16 @@ class VerificationMetrics:
         """Have these tables, and no others."""
         known = self.tables
         self.tables = {name: known.get(name) or TableMetrics(*name) for name in names}
+
+    def begin_round(self, tables: int) -> None:
+        """Note that a round over so many tables begins."""
+        self.round_tables, self.round_ended, self.round_rows = tables, 0, 0
+
+    def take(self, name: tuple[str, str], result: TableResult, began: float) -> None:
+        """Add the result of a comparison that began at some time."""
+        self.tables[name].take(result, began)
+        self.round_ended += 1
+        self.round_rows += result.rows
 
     def compared(self) -> list[TableMetrics]:
         """Return the tables that are not left out."""
@@ -104,7 +118,19 @@ class MetricsCollector(Collector):
             PREFIX + "verify_rounds", "Rounds over all tables", labels=["pipeline"]
         )
         rounds.add_metric(pipeline, metrics.rounds)
-        yield from (up, rounds, *self._tables())
+        yield from (up, rounds, *self._round(), *self._tables())
+
+    def _round(self) -> Iterator[Metric]:
+        metrics = self._metrics
+        figures = (
+            ("verify_round_tables", "Tables of the round that goes on", metrics.round_tables),
+            ("verify_round_tables_compared", "Of these, compared ones", metrics.round_ended),
+            ("verify_round_rows", "Rows of the source in compared ones", metrics.round_rows),
+        )
+        for name, what, value in figures:
+            metric = GaugeMetricFamily(PREFIX + name, what, labels=["pipeline"])
+            metric.add_metric([metrics.pipeline], value)
+            yield metric
 
     def _tables(self) -> Iterator[Metric]:
         rows = CounterMetricFamily(

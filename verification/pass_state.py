@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import RLock
 from typing import Any, Final
 
 from connector.foundation.errors import ConfigError
@@ -24,6 +25,8 @@ from verification.source_table import RowKey
 
 _FORMAT: Final = 1
 _SECONDS: Final = 2.0
+# With more finished tables, the file is not written for each of them.
+_ALWAYS_WRITTEN: Final = 100
 # What the file has of a result as it is.
 _PLAIN: Final = (
     "rows", "mirror_rows", "summed_rows", "missing_columns", "version", "transaction", "seconds",
@@ -32,7 +35,7 @@ _PLAIN: Final = (
 
 
 class PassState:
-    """One pass, and its file."""
+    """One pass, and its file. Several threads may use it."""
 
     def __init__(self, path: Path, of: Mapping[str, object]) -> None:
         """Begin a pass that compares what `of` says, or go on with the one at `path`.
@@ -45,6 +48,8 @@ class PassState:
         self._begun: dict[str, tuple[list[str], EqualRanges]] = {}
         self._written_at = -math.inf
         self._is_over = True
+        # The file is written while other threads go on.
+        self._turn = RLock()
         self._read()
         self.write()
 
@@ -52,6 +57,10 @@ class PassState:
         """Return whether a table was finished without a difference."""
         entry = self._finished.get(name)
         return entry is not None and not entry["different"]
+
+    def has(self, name: str) -> bool:
+        """Return whether a table was finished, or begun."""
+        return name in self._finished or name in self._begun
 
     def different(
         self, name: str, of: Sequence[str], schema: TableSchema
@@ -78,11 +87,12 @@ class PassState:
 
         `of` says what is compared of the table: none if that was something else.
         """
-        known = self._begun.get(name)
-        if known is None or known[0] != list(of):
-            known = self._begun[name] = list(of), EqualRanges.none()
-        known[1].on_more = self._write_sometimes
-        return known[1]
+        with self._turn:
+            known = self._begun.get(name)
+            if known is None or known[0] != list(of):
+                known = self._begun[name] = list(of), EqualRanges.none()
+            known[1].on_more = self._write_sometimes
+            return known[1]
 
     def finish(self, result: TableResult) -> None:
         """Keep a result if the table was compared to its end."""
@@ -101,17 +111,25 @@ class PassState:
             # A row without a key cannot be found again, so the table is compared again.
             return
         repaired = [difference.to_json(with_values=False) for difference in result.repaired]
-        begun = self._begun.pop(result.name, None)
-        self._finished[result.name] = {
-            "of": begun[0] if begun else [],
-            **{name: getattr(result, name) for name in _PLAIN},
-            "different": encode_keys(keys) if keys else "",
-            "repaired": [[difference["kind"], difference["key"]] for difference in repaired],
-        }
-        self.write()
+        with self._turn:
+            begun = self._begun.pop(result.name, None)
+            self._finished[result.name] = {
+                "of": begun[0] if begun else [],
+                **{name: getattr(result, name) for name in _PLAIN},
+                "different": encode_keys(keys) if keys else "",
+                "repaired": [[difference["kind"], difference["key"]] for difference in repaired],
+            }
+        if len(self._finished) <= _ALWAYS_WRITTEN:
+            self.write()
+        else:
+            self._write_sometimes()
 
     def write(self) -> None:
         """Replace the file. Raises ConfigError if that fails."""
+        with self._turn:
+            self._write()
+
+    def _write(self) -> None:
         begun = {name: {"of": of, **equal.to_json()} for name, (of, equal) in self._begun.items()}
         document = {"format": _FORMAT, "of": self._of, "finished": self._finished, "begun": begun}
         temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
@@ -134,6 +152,8 @@ class PassState:
         """Remove the file if each table was compared to its end: the pass is over."""
         if self._is_over:
             self._path.unlink(missing_ok=True)
+        else:
+            self.write()
 
     def _write_sometimes(self) -> None:
         if time.monotonic() - self._written_at >= _SECONDS:

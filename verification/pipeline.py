@@ -7,7 +7,9 @@ process itself is asked nothing, and nothing is written.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
+from threading import RLock
 from typing import NamedTuple, Self
 
 from kafka import KafkaConsumer, TopicPartition
@@ -22,7 +24,8 @@ from connector.replication.server.addresses import open_same_server
 from connector.stream.progress.progress_record import Progress
 from connector.stream.sink import connection
 from connector.stream.sink.connection import connector_error, consumer_settings
-from connector.stream.sink.recovery import read_progress, recover
+from connector.stream.sink.recovery import read_progress
+from connector.stream.sink.state_follower import StateFollower
 from connector.stream.snapshot.table_state import TableState
 from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition, log_end
 from connector.stream.source.select_session import SelectSession
@@ -30,9 +33,14 @@ from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import has_same_key
 from verification import verify_errors
+from verification.checksums import ReadRate, lender_of
+from verification.shared_looks import Lender, SharedLook
 
 _LOOK_SECONDS = 0.2
 _POLL_MS = 500
+# Consumers of records, each used by one thread at a time.
+_CONSUMERS_MAX = 4
+_CLOSED = "the connections were closed"
 
 
 class DeliveredState(NamedTuple):
@@ -59,19 +67,43 @@ class TopicRecord(NamedTuple):
     transaction: str  # cdc.txn
 
 
+class _PipelineState(NamedTuple):
+    """What one look at the pipeline's topics says of a table."""
+
+    progress: Progress
+    is_copied: bool  # whether rows of it are still to be copied
+    history: TableHistory
+
+
+class _SharedSession(SelectSession):
+    """A session on which threads ask one after the other."""
+
+    def __init__(self, settings: SourceSettings, statement_seconds: float) -> None:
+        self._turn = RLock()
+        super().__init__(settings, statement_seconds)
+
+    def query(self, sql: str) -> list[dict[str, str | None]]:
+        with self._turn:
+            return super().query(sql)
+
+
 class Pipeline:
-    """One pipeline; a context manager closes the connections.
+    """One pipeline; a context manager closes the connections. Several threads may use it.
 
     Methods raise SinkUnavailable or SinkRefused, and the errors of a session on the source.
     """
 
-    def __init__(self, settings: Settings, patience_seconds: float) -> None:
+    def __init__(
+        self, settings: Settings, patience_seconds: float, rows_per_second: int = 0
+    ) -> None:
         """Connect to Kafka and to the server that the pipeline reads.
 
         Raises SourceRefused if the pipeline has never run, SourceUnavailable if none of the
         configured servers is the one that it reads.
         """
         self.settings = settings
+        # Of the rows that are read of the source.
+        self.pace = ReadRate(rows_per_second)
         self._patience_seconds = patience_seconds
         progress = read_progress(settings.kafka, settings.name)
         if progress is None:
@@ -82,33 +114,57 @@ class Pipeline:
         # How the server was reached.
         self.server = settings.source
         self._source = progress.source
-        self.session = self.open_session()
+        self.session: SelectSession = self._session_of(_SharedSession)
+        self._sessions = lender_of(self.open_session, settings.snapshot.connections)
+        self._consumers = Lender(self._consumer, KafkaConsumer.close, _CONSUMERS_MAX)
+        self._follower = StateFollower(settings.kafka, settings.name)
+        self._progress_looks = SharedLook(self._look_at_progress)
+        self._end_looks = SharedLook(self._look_at_ends)
+        self._source_looks = SharedLook(self._look_at_source)
+        self._is_closed = False
         try:
-            self._consumer = KafkaConsumer(
-                **consumer_settings(settings.kafka), auto_offset_reset="earliest"
-            )
-        except (KafkaError, OSError) as error:
+            # It reads no records: it knows all topics.
+            self._offsets_consumer = self._consumer()
+        except BaseException:
             self.session.close()
-            raise self._kafka_error(error) from error
+            raise
 
     def open_session(self) -> SelectSession:
         """Return a session on the server that the pipeline reads; raises as the constructor."""
+        return self._session_of(SelectSession)
+
+    def lent_session(self) -> AbstractContextManager[SelectSession]:
+        """Lend a session for the length of a block: threads share `snapshot.connections`.
+
+        Raises as `open_session`. A thread that has one must not ask for another one.
+        """
+        return self._sessions.lent()
+
+    def _session_of(self, kind: type[SelectSession]) -> SelectSession:
         seconds = self.settings.snapshot.statement_seconds_max
 
         def connect(server: SourceSettings) -> SelectSession:
             self.server = server
-            return SelectSession(server, seconds)
+            return kind(server, seconds)
 
         session = open_same_server(self.settings.source, self._source, self.server_uuid, connect)
         if session is None:
             raise self._other_server()
         return session
 
+    def _consumer(self) -> KafkaConsumer:
+        try:
+            return KafkaConsumer(
+                **consumer_settings(self.settings.kafka), auto_offset_reset="earliest"
+            )
+        except (KafkaError, OSError) as error:
+            raise self._kafka_error(error) from error
+
     def low(self, database: str, table: str) -> DeliveredState:
         """Return what was delivered by now, of the whole log and of one table."""
         # The ends first, so that each change after the progress is beyond them.
         ends = self.ends(database, table)
-        progress = self._recovered()[0]
+        progress = self._recovered(database, table).progress
         gtid_set = progress.gtid_set if progress.flavour == "mysql" else None
         return DeliveredState(
             DeliveredPosition(gtid_set, _position(progress)), ends, progress.epoch
@@ -116,6 +172,12 @@ class Pipeline:
 
     def reached(self) -> LogEnd:
         """Return the end of the source's log now: everything that can be seen is before it."""
+        return self._source_looks.ask(None)
+
+    def _look_at_source(self, questions: Collection[None]) -> dict[None, LogEnd]:
+        return dict.fromkeys(questions, self._log_end())
+
+    def _log_end(self) -> LogEnd:
         gtid_set: GtidSet | MariadbGtidSet | None = None
         if self.session.identity.flavour == "mariadb":
             (row,) = self.session.query("SELECT @@GLOBAL.gtid_binlog_pos AS found")
@@ -125,7 +187,7 @@ class Pipeline:
             gtid_set = GtidSet.parse((row["found"] or "").replace("\n", ""))
         return LogEnd(gtid_set, log_end(self.session))
 
-    def wait_until_delivered(self, reached: LogEnd, database: str, table: str) -> dict[int, int]:
+    def wait_until_delivered(self, reached: LogEnd, database: str, table: str) -> Mapping[int, int]:
         """Wait until everything up to there is in the table's topic; return its ends by partition.
 
         A copy of rows that foreign keys have changed is waited for, too. Raises SinkUnavailable if
@@ -133,8 +195,8 @@ class Pipeline:
         """
         deadline = time.monotonic() + self._patience_seconds
         while True:
-            progress, copied = self._recovered()
-            if _is_after(progress, reached) and (database, table) not in copied:
+            state = self._recovered(database, table)
+            if _is_after(state.progress, reached) and not state.is_copied:
                 return self.ends(database, table)
             if time.monotonic() > deadline:
                 raise SinkUnavailable(
@@ -145,26 +207,36 @@ class Pipeline:
                 )
             time.sleep(_LOOK_SECONDS)
 
-    def ends(self, database: str, table: str) -> dict[int, int]:
+    def ends(self, database: str, table: str) -> Mapping[int, int]:
         """Return the ends of what is committed in the table's topic, by partition."""
-        return self._offsets(self._consumer.end_offsets, database, table)
+        return self._end_looks.ask(row_topic(self.settings.kafka.topic_prefix, database, table))
 
     def beginnings(self, database: str, table: str) -> dict[int, int]:
         """Return the offsets of the first records that Kafka still has, by partition."""
-        return self._offsets(self._consumer.beginning_offsets, database, table)
+        topic = row_topic(self.settings.kafka.topic_prefix, database, table)
+        with self._consumers.lent() as consumer:
+            return self._offsets(consumer, consumer.beginning_offsets, [topic])[topic]
 
     def records(
         self, database: str, table: str, begin: Mapping[int, int], end: Mapping[int, int]
     ) -> Iterator[list[TopicRecord]]:
         """Yield the committed records between two offsets of each partition, without tombstones."""
         topic = row_topic(self.settings.kafka.topic_prefix, database, table)
+        wanted = {number: stop for number, stop in end.items() if begin.get(number, 0) < stop}
+        if wanted:
+            with self._consumers.lent() as consumer:
+                yield from self._read(consumer, topic, begin, wanted)
+
+    def _read(
+        self, consumer: KafkaConsumer, topic: str, begin: Mapping[int, int], end: Mapping[int, int]
+    ) -> Iterator[list[TopicRecord]]:
         try:
             for number, stop in end.items():
                 partition = TopicPartition(topic, number)
-                self._consumer.assign([partition])
-                self._consumer.seek(partition, begin.get(number, 0))
-                while self._consumer.position(partition) < stop:
-                    polled = self._consumer.poll(timeout_ms=_POLL_MS).get(partition, ())
+                consumer.assign([partition])
+                consumer.seek(partition, begin.get(number, 0))
+                while consumer.position(partition) < stop:
+                    polled = consumer.poll(timeout_ms=_POLL_MS).get(partition, ())
                     records = [
                         _topic_record(dict(record.headers), record.value)
                         for record in polled
@@ -176,9 +248,12 @@ class Pipeline:
             raise self._kafka_error(error) from error
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections: threads that still use them fail."""
+        self._is_closed = True
         self.session.close()
-        self._consumer.close()
+        self._sessions.close()
+        self._consumers.close()
+        self._offsets_consumer.close()
 
     def __enter__(self) -> Self:
         return self
@@ -186,40 +261,61 @@ class Pipeline:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _look_at_ends(self, topics: Collection[str]) -> dict[str, dict[int, int]]:
+        consumer = self._offsets_consumer
+        return self._offsets(consumer, consumer.end_offsets, topics)
+
     def _offsets(
         self,
+        consumer: KafkaConsumer,
         ask: Callable[[list[TopicPartition]], dict[TopicPartition, int]],
-        database: str,
-        table: str,
-    ) -> dict[int, int]:
-        topic = row_topic(self.settings.kafka.topic_prefix, database, table)
+        topics: Collection[str],
+    ) -> dict[str, dict[int, int]]:
+        """Return offsets by partition of each topic; none of a topic that does not exist."""
+        found: dict[str, dict[int, int]] = {topic: {} for topic in topics}
         try:
             partitions = [
                 TopicPartition(topic, number)
-                for number in self._consumer.partitions_for_topic(topic) or ()
+                for topic in topics
+                for number in consumer.partitions_for_topic(topic) or ()
             ]
             offsets = ask(partitions) if partitions else {}
         except (KafkaError, OSError) as error:
             raise self._kafka_error(error) from error
-        return {partition.partition: offset for partition, offset in offsets.items()}
+        for partition, offset in offsets.items():
+            found[partition.topic][partition.partition] = offset
+        return found
 
-    def _recovered(self) -> tuple[Progress, set[tuple[str, str]]]:
-        """Return the progress, and the tables of which rows are still to be copied.
+    def history(self, database: str, table: str) -> TableHistory:
+        """Return the past of a table, as the topics of the pipeline have it."""
+        return self._progress_looks.ask((database, table)).history
+
+    def _recovered(self, database: str, table: str) -> _PipelineState:
+        """Return the progress, and what is still to be copied of a table.
 
         It waits for the end of open transactions: Kafka may show the records of a transaction in
         one topic before it shows them in another.
         """
-        recovered = recover(self.settings.kafka, self.settings.name)
-        progress = recovered.progress
+        return self._progress_looks.ask((database, table))
+
+    def _look_at_progress(
+        self, names: Collection[tuple[str, str]]
+    ) -> dict[tuple[str, str], _PipelineState]:
+        if self._is_closed:
+            raise RuntimeError(_CLOSED)
+        follower = self._follower
+        follower.look()
+        progress = follower.progress
         if progress is None:
             raise SourceRefused(verify_errors.NO_PROGRESS, pipeline=self.settings.name)
         if progress.server_uuid != self.server_uuid:
             raise self._other_server()
-        states = (TableState.decode(value, name) for name, value in recovered.snapshots.items())
-        copied = {(state.database, state.table) for state in states if state.under_way}
-        for database, tables in progress.cascaded_rows.items():
-            copied |= {(database, table) for table in tables}
-        return progress, copied
+        states = {}
+        for database, table in names:
+            history = TableHistory.of(follower, database, table)
+            is_copied = history.is_under_way or table in progress.cascaded_rows.get(database, ())
+            states[database, table] = _PipelineState(progress, is_copied, history)
+        return states
 
     def _other_server(self) -> SourceUnavailable:
         return SourceUnavailable(
@@ -259,23 +355,25 @@ class TableHistory(NamedTuple):
 
     schemas: list[TableSchema]
     is_copied: bool  # all of it, by this pipeline
+    is_under_way: bool  # whether a copy of it is not at its end
 
     @classmethod
-    def read(cls, settings: Settings, database: str, table: str) -> TableHistory:
-        """Read the topics of a pipeline. Raises SinkUnavailable or SinkRefused."""
-        recovered = recover(settings.kafka, settings.name)
+    def of(cls, follower: StateFollower, database: str, table: str) -> Self:
+        """Return what the topics of a pipeline have of a table."""
         name = f"{database}.{table}"
-        every = [
-            TableSchema.decode(value)
-            for key, value in recovered.schemas.items()
-            if key.startswith(f"{name}/")
-        ]
+        every = [TableSchema.decode(value) for value in follower.schemas.get(name, {}).values()]
+        # `a.b` and `c` have the same name as `a` and `b.c`.
         schemas = [
             schema for schema in every if (schema.database, schema.table) == (database, table)
         ]
-        state = recovered.snapshots.get(name)
-        is_copied = state is not None and TableState.decode(state, name).phase == "complete"
-        return cls(schemas, is_copied)
+        value = follower.snapshots.get(name)
+        state = None if value is None else TableState.decode(value, name)
+        is_own = state is not None and (state.database, state.table) == (database, table)
+        return cls(
+            schemas,
+            state is not None and state.phase == "complete",
+            state is not None and is_own and state.under_way,
+        )
 
     def key_since(self) -> PackedSequence:
         """Return the sequence from which on the table has the key that it has now.

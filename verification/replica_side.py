@@ -36,7 +36,7 @@ from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import DOMAIN, MODE_PROPERTY, Progress
 from stream_jobs.tables.mirror_table import MirrorTable
 from verification import verify_errors
-from verification.checksums import Checksums, ReadRate, ServerChecksums
+from verification.checksums import Checksums, ReadRate, ServerChecksums, lender_of
 from verification.digests import Digest, places_of, row_digests
 from verification.key_ranges import KeyRanges
 from verification.key_texts import condition_of_keys, select_literal
@@ -232,10 +232,12 @@ class ReplicaSide:
         key = self._source.key_number
         assert key is not None
         assert self._text is not None
-        with ServerChecksums(
-            self._server.open_session, self._settings, ReadRate(0), self._place.sql, key, self._text
-        ) as sums:
-            return sums.gathered(sums.begin(ranges), len(ranges), show)
+        settings, place = self._settings, self._place.sql
+        with (
+            lender_of(self._server.open_session, settings.connections) as sessions,
+            ServerChecksums(sessions.lent, settings, ReadRate(0), place, key, self._text) as server,
+        ):
+            return server.gathered(server.begin(ranges), len(ranges), show)
 
     def wait_until_applied(
         self,

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -239,12 +240,49 @@ def exit_code(results: Iterable[TableResult]) -> int:
     return EXIT_NOT_FINISHED if "not finished" in verdicts else EXIT_EQUAL
 
 
+# What is wrong comes first.
+_ORDER: Final[tuple[Verdict, ...]] = ("different", "not finished", "not compared", "equal")
+# Of more tables, those that are equal, or not compared for good, are only counted.
+_NAMED_TABLES_MAX: Final = 20
+
+
+def report_lines(
+    results: Iterable[TableResult], *, with_values: bool, shows_all: bool
+) -> Iterable[str]:
+    """Yield what people read of a run: what is wrong first, and how many tables there are."""
+    tables = sorted(results, key=lambda result: (_ORDER.index(result.verdict), result.name))
+    names_all = shows_all or len(tables) <= _NAMED_TABLES_MAX
+    left_out = 0
+    for table in tables:
+        if names_all or table.verdict in _ORDER[:2] or table.repaired:
+            yield from table.lines(with_values=with_values)
+        else:
+            left_out += 1
+    if len(tables) > 1:
+        yield _summary(tables)
+    if left_out:
+        yield f"{left_out} tables are not listed: --all lists them"
+
+
+def _summary(tables: Sequence[TableResult]) -> str:
+    counts = Counter(table.verdict for table in tables)
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
+    rows = sum(table.rows for table in tables)
+    return f"{len(tables)} tables: {verdicts}; {rows} rows"
+
+
 def report(results: Iterable[TableResult], *, with_values: bool) -> dict[str, Any]:
     """Return the report in JSON."""
     tables = list(results)
     verdict = {EXIT_EQUAL: "equal", EXIT_NOT_FINISHED: "not finished"}
+    counts = Counter(table.verdict for table in tables)
     return {
         "verdict": verdict.get(exit_code(tables), "different"),
+        "summary": {
+            "tables": len(tables),
+            **{verdict.replace(" ", "_"): counts[verdict] for verdict in _ORDER},
+            "rows": sum(table.rows for table in tables),
+        },
         "tables": [result.to_json(with_values=with_values) for result in tables],
     }
 

@@ -58,17 +58,23 @@ class RowText:
 
     @classmethod
     def of(
-        cls, session: SelectSession, schema: TableSchema, names: Sequence[str]
+        cls,
+        session: SelectSession,
+        schema: TableSchema,
+        names: Sequence[str],
+        rows: Sequence[Row] | None = None,
     ) -> RowText | None:
         """Return the text of the columns `names`; None if it cannot be exact.
 
-        `schema` has the columns as the mirror has them. Raises the errors of `read_definition`.
+        `schema` has the columns as the mirror has them, and `rows` are those of the table's
+        definition, if it was read. Raises the errors of `read_definition`.
         """
         chosen = session.chosen_columns
         if chosen is not None and chosen.hides(schema.database, schema.table):
             # The server would sum what its columns hold, and the mirror has masks.
             return None
-        rows = read_definition(session, schema.database, schema.table).columns
+        if rows is None:
+            rows = read_definition(session, schema.database, schema.table).columns
         by_name = {row["name"]: row for row in rows}
         parts = [
             _part(schema.by_name[name], by_name[name]) if name in by_name else None

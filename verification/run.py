@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import ConfigError, ConnectorError
@@ -14,17 +15,13 @@ from connector.stream.snapshot.copy_requests import matching_tables, names_ignor
 from connector.stream.snapshot.table_plan import followed_tables
 from stream_jobs.apply.modes.history import History
 from stream_jobs.apply.modes.journal import Journal
-from stream_jobs.apply.modes.row_counts import RowCounts
 from stream_jobs.cuts.cut import CutStore
-from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.settings import load_settings
 from stream_jobs.source.table_schema import TableSchema
-from stream_jobs.tables.mirror_metadata import MODE_PROPERTY
-from stream_jobs.tables.mirror_table import MirrorTable, mirror_path
 from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
 from verification.candidate_check import TablePair
@@ -38,15 +35,23 @@ from verification.key_ranges import EqualRanges
 from verification.keyless_check import KeylessTableCheck
 from verification.mirror_side import MirrorSide
 from verification.pass_state import PassState
-from verification.pipeline import Pipeline, TableHistory
-from verification.replica_side import ReplicaServer, ReplicaSide
+from verification.pipeline import Pipeline
+from verification.replica_side import ReplicaServer
 from verification.report import CutSummary, IncrementalScope, TableResult
 from verification.row_origins import RowOrigins
+from verification.run_progress import RunProgress
 from verification.side import Side
+from verification.side_factory import SideFactory
+from verification.small_tables import SmallTables
 from verification.source_table import RowKey, SourceTable
 from verification.table_check import Limits, TableCheck
+from verification.table_definitions import DefinedTable, TableName, read_tables
+from verification.table_queue import TableQueue
 
-Show = Callable[[str, int, int], None]
+# Their definitions are read together.
+_TABLES_OF_A_QUERY: Final = 100
+# More tables do not wait for their turn: each keeps its definition.
+_WAITING_MAX: Final = 200
 
 
 def verify(
@@ -54,27 +59,29 @@ def verify(
     job: Path,
     patterns: Sequence[str],
     limits: Limits,
-    show: Show,
+    progress: RunProgress,
     path: Path | None = None,
     *,
     of_replica: bool,
 ) -> Iterator[TableResult]:
     """Compare the tables that match, all followed ones without a pattern; yield each result.
 
-    `settings` are the connector's, and `job` is the configuration of the Spark job. `show` gets a
-    table, the rows that were read of both sides, and about how many there are. At `path` is the
-    state of a pass that can be interrupted. Raises ConfigError for a pattern that matches nothing
-    and for wrong settings, the errors of connecting, and those of `PassState` and `Run`.
+    `settings` are the connector's, and `job` is the configuration of the Spark job. `progress`
+    gets what was read. At `path` is the state of a pass that can be interrupted. Raises
+    ConfigError for a pattern that matches nothing and for wrong settings, the errors of connecting,
+    and those of `PassState` and `Run`.
     """
     mirror = job_settings(settings, job)
     server = ReplicaServer(mirror) if of_replica else None
-    with Pipeline(settings, limits.patience_seconds) as pipeline:
+    with Pipeline(settings, limits.patience_seconds, limits.rows_per_second) as pipeline:
         names = table_names(pipeline, patterns)
         compared = _compared(pipeline, mirror, server, patterns)
         state = None if path is None else PassState(path, compared)
-        run = Run(pipeline, mirror, server, limits, show, state)
-        for name in names:
-            yield run.table(*name)
+        progress.begin(len(names))
+        run = Run(pipeline, mirror, server, limits, progress.read, state)
+        for result in run.tables(names):
+            progress.end(result.name, result.rows + result.mirror_rows)
+            yield result
         if state is not None:
             state.end()
 
@@ -130,14 +137,15 @@ class Run:
         job: JobSettings,
         server: ReplicaServer | None,
         limits: Limits,
-        show: Show,
+        show: Callable[[str, int, int], None],
         state: PassState | None = None,
         times: CommitTimeCache | None = None,
     ) -> None:
         """Compare with the replica at `server`; without it, with the mirrors.
 
-        Compare as `limits` say, and go on with `state`, and with the `times` of the source's log
-        that an earlier run has read. Raises the errors of `chosen_cut`.
+        `show` gets a table, the rows that were read of both sides, and about how many there are,
+        from several threads. Compare as `limits` say, and go on with `state`, and with the `times`
+        of the source's log that an earlier run has read. Raises the errors of `chosen_cut`.
         """
         self._times = CommitTimeCache() if times is None else times
         self._state = state
@@ -152,10 +160,43 @@ class Run:
         if limits.since:
             self._since = parse_cut(self._storage, job.mirror.path, limits.since)
         self._choices = TableOptionsResolver.of_settings(job)
-        self._sides = SideFactory(pipeline.settings, job, server, self._storage, self._choices)
+        self._sides = SideFactory(pipeline, job, server, self._storage, self._choices)
+
+    def tables(self, names: Sequence[TableName]) -> Iterator[TableResult]:
+        """Compare some tables, and yield each result when it is there.
+
+        Small ones are compared together; of those that are not equal, many wait at the same time
+        until the mirror has what the source has.
+        """
+        is_part = self._limits.sample is not None or self._since is not None
+        is_together = not is_part and self._server is None
+        pipeline = self._pipeline
+        with SmallTables(pipeline, self._opened) as small, TableQueue(self._compared) as queue:
+            for start in range(0, len(names), _TABLES_OF_A_QUERY):
+                some = names[start : start + _TABLES_OF_A_QUERY]
+                defined = read_tables(pipeline.session, some)
+                new = {name: own for name, own in defined.items() if not self._is_begun(*name)}
+                found = small.compared(new if is_together else {})
+                for name in some:
+                    if name in found.equal:
+                        yield self._finished(found.equal[name])
+                    else:
+                        queue.add(name, defined.get(name), is_small=name in found.others)
+                yield from map(self._finished, queue.results(_WAITING_MAX))
+            yield from map(self._finished, queue.results(0))
+
+    def _is_begun(self, database: str, table: str) -> bool:
+        """Return whether an earlier run of the pass has compared a part of a table, or all."""
+        return self._state is not None and self._state.has(f"{database}.{table}")
 
     def table(self, database: str, table: str) -> TableResult:
         """Compare one table; an error is a part of its result."""
+        return self._finished(self._compared(database, table, None, is_small=False))
+
+    def _compared(
+        self, database: str, table: str, defined: DefinedTable | None, *, is_small: bool
+    ) -> TableResult:
+        """Compare a table; one that `is_small` was summed already. Several threads call it."""
         side = "mirror" if self._server is None else "replica"
         result = TableResult(f"{database}.{table}", side)
         if self._state is not None and self._state.is_equal(result.name):
@@ -163,28 +204,51 @@ class Run:
             return result
         began = time.monotonic()
         try:
-            self._compare(database, table, result)
+            self._compare(self._source(database, table, defined), result, is_summed=is_small)
         except ConfigError:
             raise
         except ConnectorError as error:
             result.error = error
             result.is_left_out = error.code in _LEFT_OUT
         result.seconds += time.monotonic() - began
+        return result
+
+    def _finished(self, result: TableResult) -> TableResult:
+        """Return a result with the time, and note it for the next run."""
+        if self._state is not None and self._state.is_equal(result.name):
+            return result
         result.compared_at = result.compared_at or datetime.now(UTC).isoformat(timespec="seconds")
         if self._state is not None:
             self._state.finish(result)
         return result
 
-    def _compare(self, database: str, table: str, result: TableResult) -> None:
-        pipeline, mirror = self._pipeline, self._job.mirror
-        source = SourceTable(
+    def _source(self, database: str, table: str, defined: DefinedTable | None) -> SourceTable:
+        pipeline = self._pipeline
+        return SourceTable(
             pipeline.session,
-            pipeline.open_session,
+            pipeline.lent_session,
             (database, table),
             pipeline.settings.snapshot,
             self._choices,
-            mirror.zero_dates,
+            self._job.mirror.zero_dates,
+            None if defined is None else defined.plan,
         )
+
+    def _opened(
+        self, name: TableName, defined: DefinedTable
+    ) -> tuple[SourceTable, MirrorSide | None]:
+        """Return a table and its mirror, if it can be compared with others; raises as `_compare`.
+
+        A journal is read as a whole when it is opened.
+        """
+        source = self._source(*name, defined)
+        database, table = name
+        is_large = self._choices.has_iceberg(database, table)
+        own = None if is_large else self._sides.of(source, may_fold=False)
+        return source, own if isinstance(own, MirrorSide) else None
+
+    def _compare(self, source: SourceTable, result: TableResult, *, is_summed: bool) -> None:
+        pipeline = self._pipeline
         own: Side | None = None
         try:
             own = self._sides.of(source)
@@ -210,7 +274,7 @@ class Run:
                     self._origins(own, source, result),
                     wanted,
                     self._equal_ranges(source, own),
-                ).run()
+                ).run(is_summed=is_summed)
                 self._check_intervals(own, source, result)
             self._check_iceberg(own, source, result)
         finally:
@@ -232,7 +296,7 @@ class Run:
         if is_part or not isinstance(side, MirrorSide) or side.mode not in _HAVE_TIMES:
             return
         database, table = source.schema.database, source.schema.table
-        past = TableHistory.read(self._pipeline.settings, database, table)
+        past = self._pipeline.history(database, table)
         times, result.borders_note = self._times.up_to_now(self._pipeline, self._cuts)
         intervals = Intervals(side, past.key_since(), times, limits.differences_max)
         result.intervals = intervals.wrong()
@@ -296,57 +360,6 @@ _LEFT_OUT = (
     verify_errors.REPLICA_MODE,
     verify_errors.REPLICA_TYPE,
 )
-
-
-class SideFactory:
-    """The mirrors of one job, or the replica of these mirrors."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        job: JobSettings,
-        server: ReplicaServer | None,
-        storage: Storage,
-        choices: TableOptionsResolver,
-    ) -> None:
-        """Look at the replica at `server`; without it, at the mirrors in `storage`.
-
-        `settings` are the connector's, `choices` what `job` says of tables.
-        """
-        self._settings = settings
-        self._job = job
-        self._server = server
-        self._storage = storage
-        self._choices = choices
-
-    def of(self, source: SourceTable) -> Side | None:
-        """Return the side of a table; None if the table has no mirror.
-
-        Raises MirrorError for a table that cannot be compared.
-        """
-        schema = source.schema
-        if schema.chosen.is_skipped:
-            raise MirrorError(verify_errors.SKIPPED, table=schema.name)
-        schema.refuse_unfit()
-        base = self._job.mirror.path
-        path = mirror_path(self._storage, *schema.place)
-        own = MirrorTable.open(self._storage, path, schema.name, base)
-        if own is None:
-            chosen = self._choices.of(schema.database, schema.table)
-            if not schema.key and chosen.mode != RowCounts.name:
-                raise MirrorError(verify_errors.NO_KEY, table=schema.name)
-            return None
-        mode = own.delta.snapshot.configuration.get(MODE_PROPERTY)
-        if self._server is None and schema.key and mode == Journal.name:
-            history = TableHistory.read(self._settings, schema.database, schema.table)
-            return JournalSide(own, schema, history)
-        mirror = MirrorSide(own, schema)
-        if self._server is None:
-            return mirror
-        if source.clear_keys.names:
-            columns = source.clear_keys.names
-            raise MirrorError(verify_errors.HIDDEN_KEY, table=schema.name, columns=columns)
-        return ReplicaSide(self._server, own, mirror, source, self._settings.snapshot)
 
 
 def counted_mirror(side: Side) -> MirrorSide | None:

@@ -134,20 +134,24 @@ class SourceTable:
     def __init__(
         self,
         session: SelectSession,
-        open_session: Callable[[], AbstractContextManager[SelectSession]],
+        lent_session: Callable[[], AbstractContextManager[SelectSession]],
         name: tuple[str, str],
         settings: SnapshotSettings,
         choices: TableOptionsResolver,
         zero_dates: ZeroDates,
+        planned: jobs.TablePlan | None = None,
     ) -> None:
-        """Look at the table `name`, a database and a table.
+        """Look at the table `name`, a database and a table, unless it is `planned`.
+
+        `lent_session` lends a connection for each chunk.
 
         Raises the errors of the session, as `SelectedTable.describe` does.
         """
         self._settings = settings.model_copy(update={"connections": 1})
-        planned = plan(session, jobs.PlanJob(0, *name), self._settings)
+        if planned is None:
+            planned = plan(session, jobs.PlanJob(0, *name), self._settings)
         self._planned = planned
-        self._reader = TableReader(open_session, self._settings, Event())
+        self._reader = TableReader(lent_session, self._settings, Event())
         selected = planned.table.schema
         own = TableSchema(*name, selected.schema_id, PackedSequence(0, 0), selected.columns)
         self.schema = choices.applied(own, [])
@@ -191,7 +195,11 @@ class SourceTable:
         after: list[bytes] = []
         limit = self._settings.chunk_rows
         while True:
-            read = self._read(delivered, where, after, limit)
+            try:
+                read = self._read(delivered, where, after, limit)
+            finally:
+                # Others may read while these rows are compared.
+                self._reader.close()
             if read.chunk.refused:
                 raise read.chunk.refused[0].error
             if read.chunk.count:

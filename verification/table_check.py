@@ -20,7 +20,7 @@ from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.errors import MirrorError
 from verification import verify_errors
 from verification.candidate_check import CandidateCheck, TablePair
-from verification.checksums import Checksums, ReadRate, ServerChecksums
+from verification.checksums import Checksums, ServerChecksums
 from verification.digests import Digest, RowIndex, digest_pairs, row_digests
 from verification.key_ranges import EqualRanges, KeyRanges, Sample, numbers_of
 from verification.key_texts import record_keys
@@ -97,7 +97,6 @@ class ChecksumComparison:
 
 def unequal_ranges(
     tables: TablePair,
-    pace: ReadRate,
     sample: Sample | None,
     result: TableResult,
     show: Callable[[int], None],
@@ -131,7 +130,7 @@ def unequal_ranges(
         result.rows_from_state = equal.rows
     settings = pipeline.settings.snapshot
     with ServerChecksums(
-        pipeline.open_session, settings, pace, source.quoted_name, key, text
+        pipeline.lent_session, settings, pipeline.pace, source.quoted_name, key, text
     ) as sums:
         return ChecksumComparison(sums, mirror, text, result, show, equal).unequal(ranges)
 
@@ -181,18 +180,22 @@ class TableCheck:
         self._equal = equal
         self._since: dict[Digest, RowOrigin] = {}
         self._different: dict[Digest, RowKey] = {}
-        self._pace = ReadRate(limits.rows_per_second)
         self._done = 0
         self._live = tables.mirror.snapshot.live_rows
         self._settlement = CandidateCheck(tables, limits.patience_seconds)
 
-    def run(self) -> None:
-        """Compare. Raises the errors of reading and of `Settlement.settle`."""
+    def run(self, *, is_summed: bool = False) -> None:
+        """Compare; the rows of a table that `is_summed` already are read.
+
+        Raises the errors of reading and of `CandidateCheck.settle`.
+        """
         result, mirror = self._result, self._mirror
         result.missing_columns = mirror.missing_columns
         result.late_columns = mirror.late_columns
         wanted = None if self._wanted is None else self._wanted()
-        if wanted is None:
+        if wanted is None and is_summed:
+            self._read_rows(None)
+        elif wanted is None:
             self._compare_all()
         else:
             self._compare(iter([(list(wanted), list(wanted.values()))]))
@@ -210,7 +213,6 @@ class TableCheck:
         """Compare sums, if there are, and the rows that these leave."""
         ranges = unequal_ranges(
             self._tables,
-            self._pace,
             self._limits.sample,
             self._result,
             self._count,
@@ -319,7 +321,7 @@ class TableCheck:
                 yield self._keys(rows, keys, np.flatnonzero(~equal))
                 result.rows += rows.num_rows
                 self._count(rows.num_rows)
-                time.sleep(self._pace.seconds(rows.num_rows))
+                time.sleep(self._pipeline.pace.seconds(rows.num_rows))
 
     def _surplus(self, index: RowIndex) -> Iterator[tuple[list[Digest], list[RowKey]]]:
         """Yield the keys that only the mirror had."""

@@ -353,6 +353,12 @@ def _outcome(parser: ArgumentParser) -> None:
         help="With --mirror or --replica: print hashes instead of values; keys stay.",
     )
     group.add_argument(
+        "--all",
+        action="store_true",
+        help="With --mirror or --replica: print a line for each table. By default, of more than 20 "
+        "tables, those that are equal or not compared are only counted.",
+    )
+    group.add_argument(
         "--forever",
         action="store_true",
         help="With --mirror or --replica: go round all tables until SIGTERM or Ctrl-C, as [verify] "

@@ -38,6 +38,7 @@ def _require_foreign(arguments: Namespace) -> None:
         arguments.replica is not None,
         bool(arguments.tables),
         arguments.repair,
+        arguments.all,
         arguments.forever,
         arguments.first is not None,
         arguments.until is not None,
@@ -55,10 +56,11 @@ def _require_fitting(arguments: Namespace) -> None:
     if topics + replica + (arguments.mirror is not None) != 1:
         raise ConfigError(command_errors.WHAT)
     parts = [each is not None for each in (arguments.sample, arguments.since, arguments.state)]
-    of_tables = bool(arguments.tables) or arguments.repair or arguments.no_values or any(parts)
+    shown = arguments.no_values or arguments.all
+    of_tables = bool(arguments.tables) or arguments.repair or shown or any(parts)
     if (topics and of_tables) or (replica and arguments.since is not None):
         raise ConfigError(command_errors.NEEDS_MIRROR)
-    not_forever = arguments.json or arguments.no_values or any(parts)
+    not_forever = arguments.json or shown or any(parts)
     if arguments.forever and (topics or not_forever):
         raise ConfigError(command_errors.FOREVER)
     if (arguments.first or arguments.until) and not topics:

@@ -4,6 +4,7 @@ import json
 import secrets
 import signal
 import sys
+import threading
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,8 +19,9 @@ from connector.foundation.errors.message import visible
 from verification.continuous_run import ContinuousRun
 from verification.key_ranges import Sample
 from verification.metrics import VerificationMetrics, metrics_server
-from verification.report import TableResult, exit_code, report
+from verification.report import TableResult, exit_code, report, report_lines
 from verification.run import verify
+from verification.run_progress import RunProgress
 from verification.table_check import Limits
 
 _SEEDS: Final = 1_000_000
@@ -40,38 +42,79 @@ def verify_mirror(arguments: Namespace) -> int:
         None if arguments.sample is None else Sample(arguments.sample, seed),
         arguments.since or "",
     )
-    with _display() as display:
+    run = RunProgress()
+    with _shown(run):
         found = verify(
             loaded(arguments.config),
             arguments.mirror or arguments.replica,
             arguments.tables,
             limits,
-            _Shown(display),
+            run,
             arguments.state,
             of_replica=of_replica,
         )
-        results = _printed(found, as_json=arguments.json, with_values=with_values)
+        # As they are named, not as they end.
+        results = sorted(found, key=lambda result: result.name)
     if arguments.json:
         json.dump(report(results, with_values=with_values), sys.stdout, indent=2)
         sys.stdout.write("\n")
+    else:
+        _print(results, with_values=with_values, shows_all=arguments.all)
     return exit_code(results)
 
 
-def _printed(
-    found: Iterator[TableResult], *, as_json: bool, with_values: bool
-) -> list[TableResult]:
-    """Print each result as it comes."""
-    results = []
-    for result in found:
-        results.append(result)
-        if not as_json:
-            for line in result.lines(with_values=with_values):
-                say(visible(line))
-    return results
+def _print(results: list[TableResult], *, with_values: bool, shows_all: bool) -> None:
+    for line in report_lines(results, with_values=with_values, shows_all=shows_all):
+        say(visible(line))
 
 
-def _display() -> progress.Progress:
-    return progress.Progress(
+# The display is drawn so often.
+_DRAW_SECONDS: Final = 0.2
+
+
+@contextmanager
+def _shown(run: RunProgress) -> Iterator[None]:
+    """Show on a terminal how far a run is, for the length of a block."""
+    console = errors()
+    if not console.is_terminal:
+        yield
+        return
+    display = progress.Progress(
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.TextColumn("{task.fields[figures]}", markup=False),
+        progress.TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    ended = threading.Event()
+    with display:
+        thread = threading.Thread(target=_draw, args=(run, display, ended), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+
+def _draw(run: RunProgress, display: progress.Progress, ended: threading.Event) -> None:
+    task = display.add_task("", total=None, figures="")
+    while not ended.wait(_DRAW_SECONDS):
+        now = run.figures()
+        display.update(
+            task,
+            description=visible(now.current) or "tables",
+            completed=now.done,
+            total=now.tables or None,
+            figures=f"{now.ended:,}/{now.tables:,} tables, {now.rows:,} rows",
+        )
+
+
+@contextmanager
+def progress_display() -> Iterator[Callable[[str, int, int], None]]:
+    """Show on a terminal how far one table after the other is; yield what takes its rows."""
+    display = progress.Progress(
         progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
@@ -80,12 +123,7 @@ def _display() -> progress.Progress:
         transient=True,
         disable=not errors().is_terminal,
     )
-
-
-@contextmanager
-def progress_display() -> Iterator[Callable[[str, int, int], None]]:
-    """Show progress on a terminal; call what it yields as `verify` does."""
-    with _display() as display:
+    with display:
         yield _Shown(display)
 
 

@@ -24,7 +24,7 @@ from connector.cli.configuration import configure_logging
 from connector.cli.exit_codes import errors
 from connector.cli.quarantine import _table as table_of_fences
 from connector.cli.snapshot import _tell_end
-from connector.cli.verify_mirror import _printed
+from connector.cli.verify_mirror import _print as print_results
 from connector.cli.verify_topics import _print
 from connector.foundation.errors import SourceRefused
 from connector.foundation.errors.message import Message, visible_json
@@ -87,7 +87,7 @@ def _verify(_: Path) -> None:
         TableResult(HOSTILE, differences=[Difference("missing", key, key, None)]),
         TableResult(HOSTILE, error=refused, sample=HOSTILE),
     ]
-    _printed(iter(results), as_json=False, with_values=True)
+    print_results(results, with_values=True, shows_all=True)
     place = Place(HOSTILE, 4, HOSTILE)
     outcome = Outcome(
         epochs=[

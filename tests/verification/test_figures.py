@@ -32,6 +32,7 @@ def test_the_page_lists_each_metric_and_no_other() -> None:
     table = text.partition("| metric | meaning |")[2].partition("\n\n")[0]
     named = {line.split("`")[1] for line in table.splitlines() if line.startswith("| `")}
     process = {"verify_up", "verify_rounds_total"}
+    process |= {"verify_round_tables", "verify_round_tables_compared", "verify_round_rows"}
     assert named | process == names
     assert all(f"`{name}`" in text for name in process)
 
@@ -47,6 +48,18 @@ def test_differences_stay_known_while_a_comparison_does_not_finish() -> None:
     assert equal[f"differences{LABELS}"] == "0.0"
     assert equal[f"repaired_rows_total{LABELS}"] == "1.0"
     assert equal[f"verify_unfinished{LABELS}"] == "0.0"
+
+
+def test_a_round_tells_how_far_it_is() -> None:
+    metrics = compared()
+    metrics.begin_round(3)
+    for _ in range(2):
+        metrics.take(NAME, TableResult("shop.orders", rows=5), began=0.0)
+    found = served(metrics)
+    names = ("verify_round_tables", "verify_round_tables_compared", "verify_round_rows")
+    assert [found[f'{name}{{pipeline="p"}}'] for name in names] == ["3.0", "2.0", "10.0"]
+    metrics.begin_round(3)
+    assert served(metrics)['verify_round_rows{pipeline="p"}'] == "0.0"
 
 
 def test_a_table_that_is_not_compared_has_no_figures_and_is_not_waited_for() -> None:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from verification.checksums import ServerChecksums
+from verification.checksums import ServerChecksums, lender_of
 from verification.digests import Digest, RowIndex, keys_by_digest
 from verification.foreign.foreign_report import ForeignResult, RowDifference
 from verification.foreign.settlement import Settlement, Sides
@@ -77,9 +77,11 @@ class ForeignCheck:
             return None
         ranges, rows = KeyRanges.whole(), target.rows
         quoted = source.selected.quoted_name
-        with ServerChecksums(
-            source.open_session, source.settings, source.pace, quoted, key, text
-        ) as sums:
+        settings, pace = source.settings, source.pace
+        with (
+            lender_of(source.open_session, settings.connections) as sessions,
+            ServerChecksums(sessions.lent, settings, pace, quoted, key, text) as sums,
+        ):
             for rows_of_a_range in _ROWS_OF_A_RANGE:
                 self.result.state = self._rows.refresh()
                 keys = map(numbers_of, self._rows.first_keys())

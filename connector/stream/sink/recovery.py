@@ -92,7 +92,7 @@ def opened_logs(
     """
     partitions = [TopicPartition(topic, 0) for topic in topics]
     try:
-        with closing(clients.open_consumer(**_consumer_settings(settings))) as consumer:
+        with closing(clients.open_consumer(**committed_settings(settings))) as consumer:
             begins = consumer.beginning_offsets(partitions)
             if to_the_last:
                 ends = last_offsets(settings, partitions, clients)
@@ -110,13 +110,14 @@ def last_offsets(
     settings: KafkaSettings, partitions: list[TopicPartition], clients: connection.KafkaClients
 ) -> dict[TopicPartition, int]:
     """Return the end offsets of partitions, including uncommitted records; raises KafkaError."""
-    uncommitted = _consumer_settings(settings) | {"isolation_level": "read_uncommitted"}
+    uncommitted = committed_settings(settings) | {"isolation_level": "read_uncommitted"}
     with closing(clients.open_consumer(**uncommitted)) as consumer:
         ends: dict[TopicPartition, int] = consumer.end_offsets(partitions)
         return ends
 
 
-def _consumer_settings(settings: KafkaSettings) -> dict[str, Any]:
+def committed_settings(settings: KafkaSettings) -> dict[str, Any]:
+    """Return the arguments of a consumer of committed records whose checksums are checked."""
     return connection.consumer_settings(settings) | {"check_crcs": True}
 
 
@@ -159,7 +160,7 @@ def recover(
     )
     existing = [topic for topic in topics if topic not in missing]
     with opened_logs(settings, existing, clients, to_the_last=to_the_last) as logs:
-        own, others = _last_progress(logs[progress], name) if progress in logs else (None, [])
+        own, others = last_progress(logs[progress], name) if progress in logs else (None, [])
         return RecoveredState(
             own,
             _last_values(logs.get(schemas), ""),
@@ -199,7 +200,7 @@ def read_progress(
     """
     topic = progress_topic(settings.topic_prefix)
     with opened_logs(settings, (topic,), clients) as logs:
-        return _last_progress(logs[topic], name)[0]
+        return last_progress(logs[topic], name)[0]
 
 
 def read_successor(
@@ -216,12 +217,12 @@ def read_successor(
     topic = progress_topic(settings.topic_prefix)
     with opened_logs(settings, (topic,), clients) as logs:
         log = logs[topic]
-        last = _last_progress(log, name)[0]
+        last = last_progress(log, name)[0]
         if last is not None and last.instance not in known:
             return last
         for record in log.follow(patience_seconds):
             if record.key == name.encode() and record.value is not None:
-                progress = _progress(log, record)
+                progress = decoded_progress(log, record)
                 if progress.instance not in known:
                     return progress
     return None
@@ -277,7 +278,7 @@ def open_records_since(
         yield read
 
 
-def _last_progress(log: TopicLog, name: str) -> tuple[Progress | None, list[Progress]]:
+def last_progress(log: TopicLog, name: str) -> tuple[Progress | None, list[Progress]]:
     """Return the progress of pipeline `name`; without one, that of all other pipelines."""
     key = name.encode()
     latest: dict[bytes, Any] = {}
@@ -288,11 +289,14 @@ def _last_progress(log: TopicLog, name: str) -> tuple[Progress | None, list[Prog
         latest = {record.key: record for record in log.read(start, upper)} | latest
         # A record without a value removes the progress.
         if key in latest and latest[key].value is not None:
-            return _progress(log, latest[key]), []
-    return None, [_progress(log, other) for other in latest.values() if other.value is not None]
+            return decoded_progress(log, latest[key]), []
+    return None, [
+        decoded_progress(log, other) for other in latest.values() if other.value is not None
+    ]
 
 
-def _progress(log: TopicLog, record: Any) -> Progress:
+def decoded_progress(log: TopicLog, record: Any) -> Progress:
+    """Return the progress in a record; raises DecodeError for one of another version."""
     return Progress.decode(record.value, f"{log.partition.topic}[0]@{record.offset}")
 
 

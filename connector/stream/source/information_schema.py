@@ -145,13 +145,66 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
         raise SourceRefused(table_errors.VIEW, server=session.name, table=name)
     if kinds[0]["type"] == "SEQUENCE":
         raise SourceRefused(table_errors.SEQUENCE, server=session.name, table=name)
-    indexes = [
-        row
-        for row in session.query(f"SHOW INDEX FROM {quoted_name(database, table)}")
-        if row["Non_unique"] == "0"
-    ]
+    indexes = _unique_indexes(session, database, table)
+    return _definition(session, kinds[0], columns, indexes, _collation_ids(session, columns))
+
+
+def _unique_indexes(session: SelectSession, database: str, table: str) -> list[Row]:
+    rows = session.query(f"SHOW INDEX FROM {quoted_name(database, table)}")
+    return [row for row in rows if row["Non_unique"] == "0"]
+
+
+def read_definitions(
+    session: SelectSession, database: str, tables: Collection[str]
+) -> dict[str, TableDefinition]:
+    """Return the definitions of the base tables among some tables of a database, by name.
+
+    Only what other kinds of tables need is read one by one. Raises the errors of the session.
+    """
+    kinds = _by_table(session, _TABLE, "1", database, tables)
+    columns = _by_table(session, _COLUMNS, "ordinal_position", database, tables)
+    indexes = _by_table(session, _INDEXES, "seq_in_index", database, tables)
+    collations = _collation_ids(session, [row for rows in columns.values() for row in rows])
+    definitions = {}
+    for name, (kind,) in kinds.items():
+        unique = [row for row in indexes.get(name, []) if row["Non_unique"] == "0"]
+        if kind["type"] != "BASE TABLE" or name not in columns:
+            continue
+        if {row["Key_name"] for row in unique} - {"PRIMARY"}:
+            # SHOW INDEX says which of several keys comes first.
+            unique = _unique_indexes(session, database, name)
+        definitions[name] = _definition(session, kind, columns[name], unique, collations)
+    return definitions
+
+
+def _by_table(
+    session: SelectSession, select: str, place: str, database: str, tables: Collection[str]
+) -> dict[str, list[Row]]:
+    """Return the rows of `select` by the name of their table, in the order of `place`."""
+    begin = select.partition("WHERE")[0]
+    begin = begin.replace("SELECT", f"SELECT table_name AS of_table, {place} AS place,", 1)
+    begin += f"WHERE table_schema = {sql_text(database)} AND table_name"
+    if session.identity.flavour == "mariadb":
+        # It looks at all tables of the database, unless a condition names one.
+        sql = " UNION ALL ".join(f"{begin} = {sql_text(table)}" for table in tables)
+    else:
+        sql = f"{begin} IN ({', '.join(map(sql_text, tables))})"
+    found: dict[str, list[Row]] = {}
+    for row in sorted(session.query(sql), key=lambda row: int(row.pop("place") or 0)):
+        found.setdefault(row.pop("of_table") or "", []).append(row)
+    return found
+
+
+def _definition(
+    session: SelectSession,
+    kind: Row,
+    columns: list[Row],
+    indexes: list[Row],
+    collations: dict[str, int],
+) -> TableDefinition:
+    """Return the definition of a table; `indexes` are the columns of its unique keys."""
     key = _key(columns, indexes)
-    if kinds[0]["type"] == "SYSTEM VERSIONED" and not any(
+    if kind["type"] == "SYSTEM VERSIONED" and not any(
         row["computed_as"] == "ROW START" for row in columns
     ):
         columns += _PERIOD
@@ -168,10 +221,10 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
         ),
         _unique(indexes),
         unordered_columns(session, columns, {row["Column_name"] for row in indexes}),
-        _collation_ids(session, columns),
+        collations,
         mariadb=session.identity.flavour == "mariadb",
         # MEMORY has hash indexes of another kind.
-        hidden=_hashes(columns, indexes) if kinds[0]["engine"] != "MEMORY" else (),
+        hidden=_hashes(columns, indexes) if kind["engine"] != "MEMORY" else (),
     )
 
 
@@ -214,6 +267,13 @@ _COLUMNS = """
       numeric_scale AS scale, datetime_precision AS fraction, character_set_name AS charset,
       collation_name AS collation, column_key AS keyed, generation_expression AS computed_as
     FROM information_schema.columns WHERE {where} ORDER BY ordinal_position
+"""
+
+# As SHOW INDEX has them.
+_INDEXES = """
+    SELECT non_unique AS Non_unique, index_name AS Key_name, column_name AS Column_name,
+      sub_part AS Sub_part, nullable AS `Null`, index_type AS Index_type
+    FROM information_schema.statistics WHERE {where}
 """
 
 # The columns that WITH SYSTEM VERSIONING adds, and does not show.

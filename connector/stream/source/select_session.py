@@ -70,6 +70,11 @@ class SelectSession:
             self.close()
             raise
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection broke, or was closed."""
+        return self._socket.closed
+
     def query(self, sql: str) -> list[dict[str, str | None]]:
         """Run a statement and return its rows, each by column name; [] if it has none.
 

@@ -88,8 +88,24 @@ class SelectedTable:
         have no order by `surrogate_key`; UnsupportedChange if rows of a SELECT cannot equal those
         of the log.
         """
+        return cls.of_definition(
+            session,
+            (database, table),
+            information_schema.read_definition(session, database, table),
+            surrogate_key,
+        )
+
+    @classmethod
+    def of_definition(
+        cls,
+        session: SelectSession,
+        name: tuple[str, str],
+        definition: information_schema.TableDefinition,
+        surrogate_key: str = "",
+    ) -> Self:
+        """Return the table `name` with a definition that was read; raises as `describe`."""
+        database, table = name
         try:
-            definition = information_schema.read_definition(session, database, table)
             columns = definition.schema_columns()
         except UnsupportedChange as error:
             raise UnsupportedChange(

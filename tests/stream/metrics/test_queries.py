@@ -47,6 +47,9 @@ NOT_SHOWN = {
     "binlog_connector_snapshot_rows_per_second",
     "binlog_connector_verified_rows_total",
     "binlog_connector_verify_rounds_total",
+    "binlog_connector_verify_round_tables",
+    "binlog_connector_verify_round_tables_compared",
+    "binlog_connector_verify_round_rows",
     "binlog_connector_verify_unfinished",
 }
 # A name with its selector, in which a range or a comparison may follow.

@@ -1,0 +1,77 @@
+"""The report of many tables: what is wrong first, and a count of all."""
+
+from __future__ import annotations
+
+from connector.foundation.errors import SourceUnavailable
+from connector.replication import dump_errors
+from verification.report import Difference, TableResult, report, report_lines
+from verification.run_progress import RunFigures, RunProgress
+
+AWAY = SourceUnavailable(dump_errors.SERVER_CLOSED, server="db")
+
+
+def some_of_each(equal: int) -> list[TableResult]:
+    wrong = Difference("missing", {"id": 7}, {"id": 7}, None)
+    return [
+        *(TableResult(f"a.t{number:03d}", rows=2) for number in range(equal)),
+        TableResult("b.left", rows=0, error=AWAY, is_left_out=True),
+        TableResult("c.late", rows=1, unsettled=1),
+        TableResult("d.wrong", rows=5, differences=[wrong]),
+    ]
+
+
+def lines(results: list[TableResult], *, shows_all: bool = False) -> list[str]:
+    return list(report_lines(results, with_values=True, shows_all=shows_all))
+
+
+def test_what_is_wrong_comes_first_and_others_of_many_tables_are_counted() -> None:
+    found = lines(some_of_each(equal=30))
+    tables = [line for line in found if not line.startswith("  ")]
+    assert [line.partition(":")[0] for line in tables[:2]] == ["d.wrong", "c.late"]
+    assert tables[2:] == [
+        "33 tables: 1 different, 1 not finished, 1 not compared, 30 equal; 66 rows",
+        "31 tables are not listed: --all lists them",
+    ]
+    assert '  missing {"id": 7}' in found
+
+
+def test_few_tables_and_all_wanted_ones_have_a_line_each() -> None:
+    few, every = lines(some_of_each(equal=2)), lines(some_of_each(equal=30), shows_all=True)
+    assert [line for line in few if ": equal: " in line] == [
+        f"a.t{number:03d}: equal: 2 rows" for number in range(2)
+    ]
+    assert sum(": equal: " in line for line in every) == 30
+    assert few[-1].startswith("5 tables: ")
+    assert every[-1].startswith("33 tables: ")
+    assert not any("--all" in line for line in [*few, *every])
+
+
+def test_a_single_table_needs_no_count() -> None:
+    assert lines([TableResult("a.t", rows=2)]) == ["a.t: equal: 2 rows"]
+
+
+def test_a_repaired_table_is_listed_among_many() -> None:
+    repaired = TableResult("z.t", rows=1, repaired=[Difference("missing", {"id": 1}, {}, None)])
+    assert "z.t: equal: 1 rows" in lines([*some_of_each(equal=30), repaired])
+
+
+def test_json_has_the_counts_and_all_tables() -> None:
+    found = report(some_of_each(equal=30), with_values=True)
+    assert found["summary"] == {
+        "tables": 33, "different": 1, "not_finished": 1, "not_compared": 1, "equal": 30, "rows": 66,
+    }  # fmt: skip
+    assert (found["verdict"], len(found["tables"])) == ("different", 33)
+
+
+def test_progress_counts_parts_of_tables_and_rows_of_both_sides() -> None:
+    progress = RunProgress()
+    progress.begin(4)
+    progress.end("a.small", 20)
+    progress.read("a.large", 30, 120)
+    assert progress.figures() == RunFigures(4, 1, 50, 1.25, "a.large")
+    progress.read("a.large", 60, 120)
+    progress.read("a.other", 120, 100)
+    # More rows than estimated: as good as done.
+    assert progress.figures() == RunFigures(4, 1, 200, 2.5, "")
+    progress.end("a.large", 999)
+    assert progress.figures() == RunFigures(4, 2, 200, 3.0, "a.other")

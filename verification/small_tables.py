@@ -1,0 +1,192 @@
+"""Small tables are compared together: one statement of the source sums the rows of many.
+
+A table that is equal needs nothing else. Any other one is compared alone, and so is one whose rows
+cannot be summed: nothing that is seen here makes a table different.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from threading import Event
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import numpy as np
+
+from connector.foundation.errors import ConnectorError, SourceRefused, SourceUnavailable
+from connector.stream.snapshot.table_reader import time_limits, wait_while_busy
+from verification.checksums import Checksums, sql_of_hash
+from verification.mirror_side import MirrorSide
+from verification.report import TableResult
+from verification.row_text import RowText
+
+if TYPE_CHECKING:
+    from verification.pipeline import Pipeline
+    from verification.source_table import SourceTable
+    from verification.table_definitions import DefinedTable, TableName
+
+# A table with more rows has ranges of its own.
+_ROWS_MAX: Final = 2000
+# The estimate of the source may be old: the mirror says how many rows there are.
+_ESTIMATED_MAX: Final = 10 * _ROWS_MAX
+_TABLES_OF_A_SELECT: Final = 50
+_ROWS_OF_A_SELECT: Final = 20_000
+# All rows of these are current, or a column says which.
+_MODES: Final = ("current", "soft_delete")
+
+
+class _SmallTable(NamedTuple):
+    """A table whose rows are summed on both sides."""
+
+    name: TableName
+    source: SourceTable
+    mirror: MirrorSide
+    text: RowText
+
+
+class SmallResults(NamedTuple):
+    """What became of the small tables among some tables."""
+
+    equal: dict[TableName, TableResult]
+    others: set[TableName]  # small, and not proven to be equal
+
+
+Opened = Callable[["TableName", "DefinedTable"], "tuple[SourceTable, MirrorSide | None]"]
+
+
+class SmallTables:
+    """Finds the small tables that are equal; a context manager ends its thread."""
+
+    def __init__(self, pipeline: Pipeline, opened: Opened) -> None:
+        """Read the tables that `opened` returns, and their mirrors."""
+        self._pipeline = pipeline
+        self._opened = opened
+        self._closing = Event()
+        self._reader = ThreadPoolExecutor(1, "verify-small")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        self._reader.shutdown(wait=False, cancel_futures=True)
+
+    def compared(self, defined: Mapping[TableName, DefinedTable]) -> SmallResults:
+        """Return what became of some tables."""
+        began = time.monotonic()
+        found = SmallResults({}, set())
+        for group in _groups(self._small_ones(defined, found.others)):
+            equal = self._equal_of(group)
+            found.equal.update(equal)
+            found.others.update(table.name for table in group if table.name not in equal)
+        seconds = (time.monotonic() - began) / max(1, len(defined))
+        for result in found.equal.values():
+            result.seconds = seconds
+        return found
+
+    def _small_ones(
+        self, defined: Mapping[TableName, DefinedTable], others: set[TableName]
+    ) -> Iterator[_SmallTable]:
+        """Yield the small tables that can be summed; add `others` that are small."""
+        for name, own in defined.items():
+            # What is wrong is reported when the table is compared alone.
+            with suppress(ConnectorError):
+                table = self._small(name, own)
+                if table is None:
+                    continue
+                source, mirror = table
+                session = self._pipeline.session
+                text = RowText.of(session, source.schema, mirror.columns, own.columns)
+                if text is None:
+                    others.add(name)
+                else:
+                    yield _SmallTable(name, source, mirror, text)
+
+    def _small(
+        self, name: TableName, defined: DefinedTable
+    ) -> tuple[SourceTable, MirrorSide] | None:
+        """Return a table and its mirror if it is small."""
+        if defined.plan.estimated_rows > _ESTIMATED_MAX:
+            return None
+        source, mirror = self._opened(name, defined)
+        if mirror is None or mirror.mode not in _MODES or not source.has_order:
+            return None
+        if not source.schema.key or mirror.snapshot.live_rows > _ROWS_MAX:
+            return None
+        return source, mirror
+
+    def _equal_of(self, group: Sequence[_SmallTable]) -> dict[TableName, TableResult]:
+        begun = self._reader.submit(self._sums_of, [(t.source.quoted_name, t.text) for t in group])
+        own = [_mirror_sums(table) for table in group]
+        theirs = _result_of(begun)
+        if theirs is None:
+            return {}
+        found = {}
+        for place, (table, sums) in enumerate(zip(group, own, strict=True)):
+            if sums is None or sums != (int(theirs.rows[place]), int(theirs.xors[place])):
+                continue
+            rows = sums[0]
+            result = TableResult(".".join(table.name), rows=rows, mirror_rows=rows)
+            result.summed_rows = rows
+            result.missing_columns = table.mirror.missing_columns
+            result.version = table.mirror.snapshot.version
+            result.transaction = table.mirror.last_transaction
+            found[table.name] = result
+        return found
+
+    def _sums_of(self, tables: Sequence[tuple[str, RowText]]) -> Checksums | None:
+        """Return the sums at the source; None if it does not answer, or refuses a table."""
+        settings = self._pipeline.settings.snapshot
+        try:
+            with self._pipeline.lent_session() as session:
+                wait_while_busy(session, settings, self._closing)
+                before, hint = time_limits(session, settings)
+                selects = [
+                    f"SELECT {'' if place else hint}{place} AS place, COUNT(*) AS found, "  # noqa: S608 - quoted names
+                    f"BIT_XOR({sql_of_hash(text.sql)}) AS total FROM {table}"
+                    for place, (table, text) in enumerate(tables)
+                ]
+                rows = session.query(before + " UNION ALL ".join(selects))
+        except (SourceUnavailable, SourceRefused):
+            return None
+        sums = Checksums(len(tables))
+        for row in rows:
+            place = int(row["place"] or 0)
+            sums.rows[place] = int(row["found"] or 0)
+            sums.xors[place] = int(row["total"] or 0)
+        self._closing.wait(self._pipeline.pace.seconds(int(sums.rows.sum())))
+        return sums
+
+
+def _groups(tables: Iterable[_SmallTable]) -> Iterator[list[_SmallTable]]:
+    """Yield the tables of one statement each."""
+    group: list[_SmallTable] = []
+    rows = 0
+    for table in tables:
+        group.append(table)
+        rows += table.mirror.snapshot.live_rows
+        if len(group) == _TABLES_OF_A_SELECT or rows >= _ROWS_OF_A_SELECT:
+            yield group
+            group, rows = [], 0
+    if group:
+        yield group
+
+
+def _mirror_sums(table: _SmallTable) -> tuple[int, int] | None:
+    """Return the number of rows of a mirror, and their sum; None if it cannot be read."""
+    sums = Checksums(1)
+    mirror = table.mirror
+    with suppress(ConnectorError):
+        for data in mirror.batches(mirror.snapshot):
+            sums.add(np.zeros(data.num_rows, np.intp), table.text.of_rows(data))
+        return int(sums.rows[0]), int(sums.xors[0])
+    return None
+
+
+def _result_of(begun: Future[Checksums | None]) -> Checksums | None:
+    # With a limit, a signal ends the wait.
+    while True:
+        with suppress(TimeoutError):
+            return begun.result(1.0)
