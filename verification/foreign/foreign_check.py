@@ -60,7 +60,17 @@ class ForeignCheck:
         ranges = self._unequal_ranges()
         if ranges is None or len(ranges):
             self._read_rows(ranges)
+        self._look_back()
         self.result.differences = list(self._found.values())[: self._limits.differences_max]
+
+    def _look_back(self) -> None:
+        """Let older parts of the log say since when rows differ."""
+        every = {digest: difference.origin for digest, difference in self._found.items()}
+        origins = {digest: own for digest, own in every.items() if own is not None}
+        if origins:
+            self._sides.log.look_back(origins)
+        for digest, own in origins.items():
+            self._found[digest] = self._found[digest].with_origin(own)
 
     def _unequal_ranges(self) -> KeyRanges | None:
         """Return the ranges whose rows have to be read; None for all rows."""

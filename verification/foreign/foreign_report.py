@@ -6,11 +6,12 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from connector.foundation.errors import ConnectorError
-from verification.foreign.row_states import Change, Kind
+from verification.digests import Digest
+from verification.foreign.row_states import Change, Kind, Origin
 from verification.report import EXIT_DIFFERENT, EXIT_EQUAL, EXIT_NOT_FINISHED, Verdict
 
 if TYPE_CHECKING:
@@ -22,13 +23,6 @@ LAGGING_MAX: Final = 100
 _SHOWN_LAGGING: Final = 3
 # Of this process: nobody can try values.
 _KEY: Final = secrets.token_bytes(16)
-_SINCE: Final[Mapping[Kind, str]] = {
-    "missing": "the source has it since",
-    "surplus": "the source has deleted it at",
-    "stale": "the target lacks the change at",
-    "different": "the source has its values since",
-    "doubled": "the source has its values since",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +34,23 @@ class RowDifference:
     source: Mapping[str, object] | None  # the columns that differ, or all of a lone row
     target: Sequence[Mapping[str, object]]  # of each row with the key
     since: Change | None = None
+    # Whether `since` is the first change that the target lacks; else it is the row's last one.
+    is_lacking: bool = False
+    own: Digest | None = None  # of the row of the target
+
+    @property
+    def origin(self) -> Origin | None:
+        """What the log may still say of it; None if that is known, or cannot be."""
+        is_unread = self.kind == "surplus" and self.own is None
+        if self.is_lacking or is_unread or self.kind == "doubled":
+            return None
+        return Origin(self.own, self.since, is_lacking=False)
+
+    def with_origin(self, origin: Origin) -> RowDifference:
+        """Return the same row with what the log says: an older value is stale."""
+        is_older = origin.is_lacking and self.kind == "different"
+        kind: Kind = "stale" if is_older else self.kind
+        return replace(self, kind=kind, since=origin.since, is_lacking=origin.is_lacking)
 
     def to_json(self, *, with_values: bool) -> dict[str, Any]:
         """Return the member of the report."""
@@ -50,18 +61,25 @@ class RowDifference:
             if self.source is None
             else _visible(self.source, with_values=with_values),
             "target": [_visible(row, with_values=with_values) for row in self.target],
-            "since": None if self.since is None else _change(self.since),
+            "since": None if self.since is None else self._change(self.since),
         }
 
     def lines(self, *, with_values: bool) -> Iterator[str]:
         """Yield what people read."""
-        yield f"  {self.kind} {_text(_visible(self.key, with_values=True))}"
-        if self.source is not None:
+        count = f": {len(self.target)} rows" if self.kind == "doubled" else ""
+        yield f"  {self.kind} {_text(_visible(self.key, with_values=True))}{count}"
+        # Rows that are there more than once may have no other value.
+        if self.source:
             yield f"    source: {_text(_visible(self.source, with_values=with_values))}"
-        for row in self.target:
+        for row in filter(None, self.target):
             yield f"    target: {_text(_visible(row, with_values=with_values))}"
         if self.since is not None:
-            yield f"    {_SINCE[self.kind]} {self.since.time} ({self.since.place})"
+            what = "the target lacks the change at" if self.is_lacking else "changed last at"
+            yield f"    {what} {self.since.time} ({self.since.place})"
+
+    def _change(self, change: Change) -> dict[str, Any]:
+        place = {"time": change.time, "transaction": change.place}
+        return {**place, "is_lacking": self.is_lacking}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +237,6 @@ def _mapping_lines(mapping: ColumnMapping) -> Iterator[str]:
     for what, columns in parts:
         if columns:
             yield f"  {what}: {', '.join(columns)}"
-
-
-def _change(change: Change) -> dict[str, Any]:
-    return {"time": change.time, "transaction": change.place}
 
 
 def _visible(values: Mapping[str, object], *, with_values: bool) -> dict[str, Any]:

@@ -89,6 +89,7 @@ class Verdict(NamedTuple):
     again: bool = False
     since: Change | None = None
     place: int = 0  # of the target's state among those of the key
+    is_lacking: bool = False  # whether the target lacks `since`; else it is the last change
 
 
 EQUAL: Final = Verdict()
@@ -116,7 +117,7 @@ def judge(
         if change.committed_us >= oldest_us:
             age = max(0, read.end_us - change.logged_us)
             return Verdict(age_us=age, again=True, since=change, place=place)
-        return Verdict(_kind(own, values[-1], "stale"), since=change)
+        return Verdict(_kind(own, values[-1], "stale"), since=change, is_lacking=True)
     if reach_us > oldest_us or _is_open(states, oldest_us):
         # The log may not tell of the value that the target has.
         return AGAIN
@@ -141,3 +142,23 @@ def _kind(own: Value, last: Value, other: Kind) -> Kind:
 
 
 States = Mapping[Digest, KeyStates]
+
+
+@dataclass(slots=True)
+class Origin:
+    """What is asked of one row that differs, and what the log says so far."""
+
+    own: Value  # of the target
+    since: Change | None
+    # Whether `since` is the first change that the target lacks; else it is the last one.
+    is_lacking: bool
+    next: Change | None = None  # the first change that was seen of the key
+
+    def look(self, values: list[Value], changes: list[Change | None]) -> None:
+        """Look at older states of the row."""
+        following = [*changes[1:], self.next]
+        place = next((n for n in range(len(values) - 1, -1, -1) if values[n] == self.own), None)
+        self.since = self.since or changes[-1]
+        if place is not None and following[place] is not None:
+            self.since, self.is_lacking = following[place], True
+        self.next = changes[1]

@@ -189,7 +189,16 @@ class Settlement:
             ]
             theirs = {name: theirs[name] for name in names}
             own = [{name: row[name] for name in names} for row in own]
-        return RowDifference(verdict.kind, self._named(key), theirs, own, verdict.since)
+        digests = [look.digests[place] for place in places]
+        return RowDifference(
+            verdict.kind,
+            self._named(key),
+            theirs,
+            own,
+            verdict.since,
+            verdict.is_lacking,
+            digests[0] if digests else None,
+        )
 
     def _values(self, rows: DecodedRows, place: int) -> dict[str, object]:
         """Return the values of a row; those that are unfit as the target has them."""

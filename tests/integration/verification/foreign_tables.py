@@ -143,7 +143,7 @@ def debezium(rows: Sequence[Row], *, deleted: Sequence[int] = ()) -> pa.Table:
     """Return rows as Debezium encodes them, and as recipes for Spark leave them, without types."""
     columns = {
         "ID": pa.array([row["id"] for row in rows], pa.int64()),
-        "price": pa.array([_unscaled(row["price"]) for row in rows]),
+        "price": pa.array([unscaled(row["price"]) for row in rows]),
         "weight": pa.array([row["weight"] for row in rows], pa.float64()),
         "note": pa.array([row["note"] for row in rows]),
         "kind": pa.array([row["kind"] for row in rows]),
@@ -167,7 +167,18 @@ def debezium(rows: Sequence[Row], *, deleted: Sequence[int] = ()) -> pa.Table:
     return pa.table(columns)
 
 
-def _unscaled(value: Decimal | None) -> str | None:
+def utc(rows: Sequence[Row]) -> list[Row]:
+    """Return rows whose DATETIME `placed` has the zone UTC."""
+    return [{**row, "placed": row["placed"].replace(tzinfo=UTC)} for row in rows]
+
+
+def day_number(value: date) -> int:
+    """Return the days since 1970."""
+    return (value - date(1970, 1, 1)).days
+
+
+def unscaled(value: Decimal | None) -> str | None:
+    """Return a DECIMAL with two digits after the point as Debezium's JSON has it."""
     if value is None:
         return None
     number = int(value.scaleb(2))

@@ -214,6 +214,52 @@ def test_the_log_says_since_when_a_row_is_stale(table: ForeignTable) -> None:
     assert int(found[7000]["since"]["transaction"].rpartition(":")[2]) == first + 3
 
 
+def test_an_older_log_says_since_when_a_row_is_stale(table: ForeignTable) -> None:
+    foreign_tables.write(table.path, foreign_tables.typed(table.rows()))
+    table.execute(
+        "UPDATE orders SET note = 'newer' WHERE id = 3",
+        "UPDATE orders SET note = 'newest' WHERE id = 3",
+        "DELETE FROM orders WHERE id = 4",
+        "INSERT INTO orders (id) VALUES (7000)",
+        "UPDATE orders SET note = 'newer' WHERE id = 7000",
+        "FLUSH BINARY LOGS",
+        "UPDATE orders SET note = 'a' WHERE id = 3",
+    )
+    # The log of the last seconds does not have these changes.
+    table.execute("DO SLEEP(3.5)")
+    report = table.report("--lag", "0.5", code=4)
+    found = {each["key"]["id"]: each for each in report["differences"]}
+    assert {number: each["kind"] for number, each in found.items()} == {
+        3: "stale",
+        4: "surplus",
+        7000: "missing",
+    }
+    numbers = {
+        number: int(each["since"]["transaction"].rpartition(":")[2])
+        for number, each in found.items()
+        if each["since"]["is_lacking"]
+    }
+    assert numbers == {3: numbers[3], 4: numbers[3] + 2, 7000: numbers[3] + 3}
+
+
+def test_rows_of_a_prepared_transaction_count_when_it_is_committed(table: ForeignTable) -> None:
+    foreign_tables.write(table.path, foreign_tables.typed(table.rows()))
+    xid = f"'{table.database}'"
+    table.execute(
+        f"XA START {xid}",
+        "UPDATE orders SET note = 'newer' WHERE id = 3",
+        f"XA END {xid}",
+        f"XA PREPARE {xid}",
+    )
+    # Older than the lag, but nobody sees its rows.
+    table.execute("DO SLEEP(2)", "UPDATE orders SET note = 'other' WHERE id = 4")
+    report = table.report("--lag", "1.5", code=4)
+    assert [each["key"] for each in report["differences"]] == [{"id": 4}]
+    table.execute(f"XA COMMIT {xid}")
+    report = table.report("--lag", "1", code=4)
+    assert sorted(each["key"]["id"] for each in report["differences"]) == [3, 4]
+
+
 @contextmanager
 def changing(
     table: ForeignTable, maker: Maker, keep: Callable[[list[Row]], list[Row]]

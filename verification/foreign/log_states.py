@@ -1,0 +1,152 @@
+"""The states of wanted keys, collected from the events of a log.
+
+Rows of an XA transaction are in the log when it is prepared, and nobody sees them before its
+XA COMMIT. So such a row keeps its value, and is unknown from the XA COMMIT or XA ROLLBACK on.
+
+*Times.* MySQL 8.0.1 and later logs when a transaction was committed. Older servers and MariaDB log
+when a statement began, which may be long before its commit. There, a change counts as committed
+when the end of the log was first seen after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from connector.binlog.event import Event
+from connector.binlog.events.gtid_tagged import GtidTaggedEvent
+from connector.binlog.events.query import QueryEvent
+from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent
+from connector.binlog.statement import Statement, StatementKind, classify
+from connector.binlog.transactions.transaction import (
+    Transaction,
+    changed_rows_in,
+    transactions_of,
+)
+from stream_jobs.errors import MirrorError
+from verification.digests import Digest
+from verification.foreign import foreign_errors
+from verification.foreign.logged_rows import LoggedRows
+from verification.foreign.row_states import UNKNOWN, Change, KeyStates, Value
+
+_US: Final = 1_000_000
+# CREATE TABLE IF NOT EXISTS is logged also if there is a table; others begin without rows.
+_CHANGES_COLUMNS: Final = frozenset(
+    {StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE, StatementKind.DROP_TABLE}
+)
+
+
+class LogStates:
+    """Collects the states of some keys of one table."""
+
+    def __init__(self, names: tuple[str, str], rows: LoggedRows, wanted: frozenset[Digest]) -> None:
+        """Read the table `names`, a database and a table."""
+        self._names = names
+        self._rows = rows
+        self.wanted = wanted
+        self.of_keys: dict[Digest, KeyStates] = {}
+        self._emptied: list[Change] = []
+        self._prepared: dict[Digest, None] = {}
+        self._is_xa = False
+
+    def read(
+        self,
+        events: Iterator[Event],
+        end_us: int,
+        altered: Callable[[Statement], None] | None = None,
+        file: str = "",
+    ) -> None:
+        """Add what `events` tell; `end_us` is a time at which all of them were committed.
+
+        With `file`, events after the transactions of this file are not read. `altered` is called
+        for a statement after which the table has other columns; without it, this raises
+        MirrorError. Raises the errors of a server, and EventError.
+        """
+        times: dict[tuple[str, int], int] = {}
+        for transaction in transactions_of(_with_times(events, times)):
+            if file and transaction.file != file:
+                break
+            committed = times.pop((transaction.file, transaction.position), 0)
+            change = _change(transaction, committed, end_us)
+            self._is_xa = False
+            while (event := transaction.next_event()) is not None:
+                rows = changed_rows_in(event)
+                if rows is None:
+                    self._statement(event, change, altered)
+                elif (rows.table_map.schema, rows.table_map.table) == self._names:
+                    self._rows.read(event, rows, change, self._add)
+            if self._is_xa:
+                self._rows.flush(self._add)
+        self._rows.flush(self._add)
+
+    def complete(self) -> None:
+        """Add what TRUNCATE says of keys that no row names."""
+        if self._emptied:
+            for digest in self.wanted - self.of_keys.keys():
+                self._begin(digest)
+
+    def _statement(
+        self, event: Event, change: Change, altered: Callable[[Statement], None] | None
+    ) -> None:
+        body = event.body
+        if not isinstance(body, QueryEvent):
+            return
+        statement = classify(body.query)
+        if statement.kind is StatementKind.XA:
+            self._xa(body.query.upper().split()[1:2], change)
+            return
+        if statement.kind not in _CHANGES_COLUMNS and statement.kind is not StatementKind.TRUNCATE:
+            return
+        statement.resolve(body.schema, lower_case=False)
+        if self._names not in statement.tables:
+            return
+        self._rows.flush(self._add)
+        if statement.kind is StatementKind.TRUNCATE:
+            for states in self.of_keys.values():
+                states.add(UNKNOWN, None, change)
+            self._emptied.append(change)
+        elif altered is None:
+            facts = {"table": ".".join(self._names), "statement": statement.kind.value}
+            raise MirrorError(foreign_errors.TABLE_CHANGED, **facts)
+        else:
+            altered(statement)
+
+    def _xa(self, verb: list[str], change: Change) -> None:
+        self._rows.flush(self._add)
+        self._is_xa = True
+        if verb in (["COMMIT"], ["ROLLBACK"]):
+            for digest in self._prepared:
+                self.of_keys[digest].add(UNKNOWN, UNKNOWN, change)
+            self._prepared = {}
+
+    def _add(self, key: Digest, before: Value, after: Value, change: Change) -> None:
+        if key not in self.wanted:
+            return
+        states = self.of_keys.get(key) or self._begin(key)
+        if self._is_xa:
+            states.add(before, before, change)
+            self._prepared[key] = None
+        else:
+            states.add(before, after, change)
+
+    def _begin(self, key: Digest) -> KeyStates:
+        states = self.of_keys[key] = KeyStates()
+        for emptied in self._emptied:
+            states.add(UNKNOWN, None, emptied)
+        return states
+
+
+def _change(transaction: Transaction, committed_us: int, end_us: int) -> Change:
+    logged = int(transaction.timestamp.timestamp() * _US)
+    gtid = transaction.gtid
+    place = f"{transaction.file}:{transaction.position}" if gtid is None else str(gtid)
+    return Change(committed_us or end_us, place, committed_us or logged)
+
+
+def _with_times(events: Iterator[Event], times: dict[tuple[str, int], int]) -> Iterator[Event]:
+    """Yield events, and note when transactions were committed, by the place where they begin."""
+    for event in events:
+        body = event.body
+        if isinstance(body, GtidEvent | GtidTaggedEvent | AnonymousGtidEvent):
+            times[(event.file, event.position)] = body.immediate_commit_timestamp or 0
+        yield event
