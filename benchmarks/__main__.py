@@ -23,6 +23,7 @@ from benchmarks.large import measure_large
 from benchmarks.live import measure_live
 from benchmarks.memory import measure_memory
 from benchmarks.mirror import PARTS, measure_mirror
+from benchmarks.mirror_formats import measure_mirror_formats
 from benchmarks.page import measure_page
 from benchmarks.process import RunFailed, say
 from benchmarks.replay import measure_replay
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 QUICK_SCALE = 0.05
 # These need no server with data.
 # They print what they measure, and the documents do not have it.
-_PRINTED = ("replica", "formats", "page")
-_WITHOUT_DATA = {"mirror", "replica", "report", "verify"}
+_PRINTED = ("replica", "formats", "mirror-formats", "page")
+_WITHOUT_DATA = {"mirror", "mirror-formats", "replica", "report", "verify"}
 
 
 def _arguments() -> argparse.Namespace:
@@ -130,6 +131,9 @@ def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> No
         home.store("replica", measure_replica(home))
     if "formats" in wanted:
         home.store("formats", measure_formats(home, data, arguments.runs, compiled))
+    if "mirror-formats" in wanted:
+        ratios = measure_mirror_formats(home, arguments.runs, compiled)
+        home.store("mirror-formats", ratios)
     if "page" in wanted:
         costs = measure_page(home, data, arguments.runs, arguments.seconds, compiled)
         home.store("page", costs)

@@ -106,12 +106,15 @@ class MirrorJob:
         bootstrap: str,
         prefix: str,
         master: str = f"local[{CORES}]",
+        mirror_keys: str = "",
     ) -> None:
         """Mirror the topics of `prefix`; `name` is ours, recipe or tuned.
 
-        Ours runs on the Spark that `master` names.
+        Ours runs on the Spark that `master` names; `mirror_keys` are lines of its configuration,
+        which begin in `[mirror]`.
         """
         self._master = master
+        self._mirror_keys = mirror_keys
         # Where the recipe begins: JSON that Spark's Kafka source knows.
         self.starting = "earliest"
         # A prefix of topics that the recipe applies first, and where these begin.
@@ -192,6 +195,7 @@ max_offsets_per_trigger = {max_offsets}
 path = "{self.mirror}"
 checkpoint = "{self._folder}/checkpoint"
 index_folder = "{self._folder}/indexes"
+{self._mirror_keys}
 [trigger]
 kind = "{trigger}"
 [spark.settings]
