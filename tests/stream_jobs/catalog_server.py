@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -67,12 +67,46 @@ class CatalogServer:
         return token
 
 
-def serve_catalog(folder: Path) -> Iterator[CatalogServer]:
-    """Run a server with the bucket `warehouse` of tables, and the bucket `plain`."""
+def _free_ports() -> dict[str, int]:
     free: set[int] = set()
     while len(free) < len(_PORTS):
         free.add(free_port())
-    ports = dict(zip(_PORTS, free, strict=True))
+    return dict(zip(_PORTS, free, strict=True))
+
+
+class RestartedCatalog:
+    """A server that is killed, and started again with the same data and ports."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ports = _free_ports()
+        self.now = CatalogServer(self._ports)
+        self.kills = 0
+        self.is_away = True
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self._running = contextmanager(serve_catalog)(self._folder, self._ports)
+        self._running.__enter__()
+        self.is_away = False
+
+    def kill(self) -> None:
+        """End it as the kernel would."""
+        self.is_away = True
+        self.kills += 1
+        self._running.__exit__(None, None, None)
+
+
+def serve_catalog(folder: Path, ports: dict[str, int] | None = None) -> Iterator[CatalogServer]:
+    """Run a server with the bucket `warehouse` of tables, and the bucket `plain`."""
+    ports = ports or _free_ports()
     options = [f"-{name}={port}" for name, port in ports.items()]
     options += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false"]
     options += ["-admin.ui=false", "-webdav=false", "-s3.port.lance=0"]
