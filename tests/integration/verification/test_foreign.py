@@ -7,8 +7,6 @@ import random
 import threading
 import time
 from contextlib import contextmanager
-from datetime import timedelta
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,6 +16,7 @@ import pytest
 from local_stack import connect
 from tests import forked_command
 from tests.integration.verification import foreign_tables
+from tests.integration.verification.foreign_faults import FAULTS
 from tests.integration.verification.foreign_tables import ForeignTable
 from verification.foreign.delta_target import DeltaTarget
 
@@ -72,33 +71,6 @@ def test_the_report_says_what_was_guessed(table: ForeignTable) -> None:
     assert forms["born"] == "days since 1970"
     assert forms["made"] == "microseconds since 1970"
     assert forms["took"] == "microseconds since midnight"
-
-
-def _changed(**values: Any) -> Callable[[Row], Row]:
-    return lambda row: {**row, **values}
-
-
-_OTHER = {"small": "large", "large": "small"}
-FAULTS: dict[int, tuple[str, list[str], Callable[[Row], Row]]] = {
-    10: ("different", ["price"], lambda row: {**row, "price": row["price"] + Decimal("0.01")}),
-    11: ("different", ["price"], lambda row: {**row, "price": -row["price"]}),
-    12: ("different", ["note"], _changed(note=None)),
-    13: ("different", ["note"], lambda row: {**row, "note": row["note"] + " "}),
-    14: ("different", ["note"], lambda row: {**row, "note": row["note"].upper()}),
-    15: ("different", ["kind"], lambda row: {**row, "kind": _OTHER[row["kind"]]}),
-    16: ("different", ["tags"], _changed(tags="a,b,c")),
-    17: ("different", ["picture"], lambda row: {**row, "picture": row["picture"][:-1]}),
-    18: ("different", ["paid"], lambda row: {**row, "paid": bytes([1 - row["paid"][0]])}),
-    19: ("different", ["born"], lambda row: {**row, "born": row["born"] - timedelta(days=1)}),
-    20: ("different", ["made"], lambda row: {**row, "made": row["made"] + timedelta(hours=2)}),
-    21: ("different", ["made"], lambda row: {**row, "made": row["made"].replace(microsecond=0)}),
-    22: ("different", ["seen"], lambda row: {**row, "seen": row["seen"].replace(microsecond=0)}),
-    23: ("different", ["facts"], _changed(facts='{"i": 23, "b": [1, 2.5]}')),
-    24: ("different", ["big"], lambda row: {**row, "big": row["big"] + 1}),
-    25: ("different", ["weight"], lambda row: {**row, "weight": float(f"{row['weight']:.6}")}),
-    26: ("different", ["made_in", "is_new"], lambda row: {**row, "made_in": 1999, "is_new": None}),
-    27: ("different", ["took"], lambda row: {**row, "took": row["took"] + timedelta(seconds=1)}),
-}  # fmt: skip
 
 
 @MAKERS
