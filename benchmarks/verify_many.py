@@ -136,21 +136,20 @@ class _ManyTables:
                 )
 
     def _mirror_all(self, job: MirrorJob) -> None:
-        """Run the job until each table has a mirror."""
+        """Run the job until each table has a mirror, which has all changes of earlier runs."""
         deadline = time.monotonic() + _WAIT_S
-        while True:
-            mirrored = sum(1 for _ in job.mirror.glob(f"{DATABASE}/*/_delta_log/*1.json"))
-            if mirrored >= self._count:
-                return
+        mirrored = -1
+        while mirrored < self._count:
             if time.monotonic() > deadline:
                 reason = f"{mirrored} of {self._count} tables had a mirror after {_WAIT_S:g} s"
                 raise RunFailed(reason)
-            say(f"verify: {mirrored} of {self._count} tables have a mirror")
             try:
                 job.run(_MAX_OFFSETS, _WAIT_S)
             except RunFailed:
                 # Before the first topic is there.
                 time.sleep(1)
+            mirrored = sum(1 for _ in job.mirror.glob(f"{DATABASE}/*/_delta_log/*1.json"))
+            say(f"verify: {mirrored} of {self._count} tables have a mirror")
 
     @contextmanager
     def _running(self, job: MirrorJob) -> Iterator[None]:

@@ -54,7 +54,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "verify": Command(
         "Prove that mirrors or a replica equal the tables, or that topics have every change once.",
-        _PIPELINE,
+        "verify_arguments",
     ),
     "explain": Command(
         "Explain an error code: its text, the cause, the fix and an example.", _TOOLS

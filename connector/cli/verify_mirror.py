@@ -16,6 +16,7 @@ from rich import progress
 from connector.cli.configuration import configure_logging, loaded
 from connector.cli.exit_codes import errors, say
 from connector.foundation.errors.message import visible
+from connector.foundation.operating_system import share_one_arena
 from verification.continuous_run import ContinuousRun
 from verification.key_ranges import Sample
 from verification.metrics import VerificationMetrics, metrics_server
@@ -32,6 +33,8 @@ def verify_mirror(arguments: Namespace) -> int:
 
     Raises the errors of `loaded` and of `verification.run.verify`.
     """
+    # Dozens of threads wait for pipeline and mirror.
+    share_one_arena()
     of_replica, with_values = arguments.replica is not None, not arguments.no_values
     seed = secrets.randbelow(_SEEDS) if arguments.seed is None else arguments.seed
     limits = Limits(

@@ -1,0 +1,216 @@
+"""The arguments of `verify`."""
+
+from pathlib import Path
+
+from connector.foundation.argument_parser import ArgumentParser, decimal_number, whole_number
+
+
+def verify(parser: ArgumentParser) -> None:
+    """Declare the arguments of `verify`."""
+    parser.describe(
+        """
+        Pipeline, Spark job and replica may be running. Nothing is locked, and nothing is written
+        except the copies of --repair.
+
+        Exit codes: 0 equal, or stopped (--forever), 4 different, 1 not finished: a server cannot be
+        reached, or pipeline, mirror or replica lag, 2 wrong configuration or arguments, 3 the log
+        cannot prove it, or not all of it, or a server refuses, or the mirror does not have the cut.
+        """,
+        ("verify my.toml --mirror stream_job.toml", "all tables"),
+        ("verify my.toml --mirror stream_job.toml shop.orders 'crm.*'", "some of them"),
+        ("verify my.toml --mirror stream_job.toml --repair", "copy again what differs"),
+        (
+            "verify my.toml --mirror stream_job.toml --no-values --json",
+            "for a program, without values",
+        ),
+        ("verify my.toml --replica stream_job.toml", "the tables of the replica"),
+        ("verify my.toml --topics", "everything that topics and log still hold"),
+        (
+            "verify my.toml --topics --from binlog.000041:4 --to binlog.000042:1187",
+            "between two positions of the log",
+        ),
+        ("verify my.toml --topics --json", "one JSON report, for scripts"),
+        (
+            "verify mysql://audit@db1 --table shop.orders=delta:/lake/orders",
+            "a table that another program has made",
+        ),
+    )
+    parser.add_argument(
+        "config",
+        metavar="CONFIG|URL",
+        help="TOML file; `binlog-connector config` explains the keys. With --table, the source: "
+        "mysql://USER[:PASSWORD]@HOST[:PORT].",
+    )
+    parser.add_argument(
+        "tables",
+        nargs="*",
+        default=[],
+        metavar="TABLE",
+        help="With --mirror or --replica: shop.orders, or a pattern such as shop.* "
+        "[default: all followed tables]",
+    )
+    _compared(parser)
+    _foreign(parser)
+    _outcome(parser)
+    _part(parser)
+
+
+def _compared(parser: ArgumentParser) -> None:
+    """Declare what is compared with the tables of the source."""
+    group = parser.add_argument_group("What is compared")
+    group.add_argument(
+        "--mirror",
+        type=Path,
+        metavar="FILE",
+        help="Compare tables with their mirrors, row by row, and Iceberg tables with these by "
+        "their metadata. FILE is the configuration of the Spark job: it says where the mirror is, "
+        "and what was chosen for tables.",
+    )
+    group.add_argument(
+        "--replica",
+        type=Path,
+        metavar="FILE",
+        help="Compare tables with those of the replica, row by row. FILE is the configuration of "
+        "`binlog-connector-mirror replica`, which is that of the Spark job.",
+    )
+    group.add_argument(
+        "--topics",
+        action="store_true",
+        help="Compare the topics with the source's log, record by record.",
+    )
+    group.add_argument(
+        "--from",
+        dest="first",
+        metavar="FILE:POS|GTIDS",
+        help="With --topics: begin here, or after these transactions; by default at the oldest "
+        "position that topics and log tell of. A position is one in the newest server's log.",
+    )
+    group.add_argument(
+        "--to",
+        dest="until",
+        metavar="FILE:POS|GTIDS",
+        help="With --topics: end here, or with these transactions; by default at the newest "
+        "progress.",
+    )
+
+
+def _foreign(parser: ArgumentParser) -> None:
+    """Declare what is compared with tables that other programs have made."""
+    group = parser.add_argument_group("Tables of other programs")
+    group.add_argument(
+        "--table",
+        action="append",
+        default=[],
+        metavar="TABLE=TARGET",
+        help="Compare a table of the source with one that any program has made of it, such as "
+        "shop.orders=delta:/lake/orders, shop.orders=parquet:/lake/orders or "
+        "shop.orders=mysql://user:password@db2/shop.orders. A pattern such as "
+        "'shop.*=delta:/lake/{table}' names many. It can be given more than once.",
+    )
+    group.add_argument(
+        "--tables",
+        dest="file_of_tables",
+        type=Path,
+        metavar="FILE",
+        help="The same for many tables, with choices for their columns: a TOML file, see "
+        "docs/verify.md.",
+    )
+    group.add_argument(
+        "--lag",
+        type=decimal_number(0),
+        default=60.0,
+        metavar="SECONDS",
+        help="With --table or --tables: for so long, a row may have a value that the source has "
+        "replaced.",
+    )
+    group.add_argument(
+        "--password-env",
+        metavar="NAME",
+        help="With --table or --tables: the environment variable that holds the password of the "
+        "source.",
+    )
+
+
+def _outcome(parser: ArgumentParser) -> None:
+    """Declare what is told, and what is done about differences."""
+    group = parser.add_argument_group("What is told and done")
+    group.add_argument("--json", action="store_true", help="Print one JSON report.")
+    group.add_argument(
+        "--repair",
+        action="store_true",
+        help="With --mirror or --replica: let the running pipeline copy the rows that differ, and "
+        "compare them again. It takes surplus rows back by their keys; if that cannot be done, the "
+        "whole table is copied.",
+    )
+    group.add_argument(
+        "--no-values",
+        action="store_true",
+        help="With --mirror or --replica: print hashes instead of values; keys stay.",
+    )
+    group.add_argument(
+        "--all",
+        action="store_true",
+        help="With --mirror or --replica: print a line for each table. By default, of more than 20 "
+        "tables, those that are equal or not compared are only counted.",
+    )
+    group.add_argument(
+        "--forever",
+        action="store_true",
+        help="With --mirror or --replica: go round all tables until SIGTERM or Ctrl-C, as [verify] "
+        "says.",
+    )
+
+
+def _part(parser: ArgumentParser) -> None:
+    """Declare which rows are compared, how fast, and how long."""
+    group = parser.add_argument_group("Which rows, and how fast")
+    group.add_argument(
+        "--sample",
+        type=decimal_number(0, 100),
+        metavar="PERCENT",
+        help="With --mirror or --replica: compare only so many ranges of keys, chosen at random. "
+        "[default: all rows]",
+    )
+    group.add_argument(
+        "--seed",
+        type=whole_number(0),
+        metavar="N",
+        help="With --sample: choose as the run that has printed this number. "
+        "[default: a random number]",
+    )
+    group.add_argument(
+        "--since",
+        metavar="CUT",
+        help="With --mirror: compare only keys that have changed since this cut, at the source or "
+        "in the mirror. A cut is named by its number, a time, a position FILE:POS, or a GTID or a "
+        "set of them; between two cuts, the earlier one is taken. [default: all rows]",
+    )
+    group.add_argument(
+        "--state",
+        type=Path,
+        metavar="FILE",
+        help="With --mirror or --replica: if this is interrupted, the same command with the same "
+        "FILE goes on where it was. FILE goes when everything was compared. [default: none]",
+    )
+    group.add_argument(
+        "--rows-per-second",
+        type=whole_number(0),
+        metavar="N",
+        help="With --mirror or --replica: rows that are read at the source; 0: no limit. "
+        "[default: 0; verify.rows_per_second with --forever]",
+    )
+    group.add_argument(
+        "--max-differences",
+        type=whole_number(1),
+        default=1000,
+        metavar="N",
+        help="With --mirror or --replica: a table with so many is not compared further.",
+    )
+    group.add_argument(
+        "--patience",
+        type=decimal_number(0),
+        default=60.0,
+        metavar="SECONDS",
+        help="With --mirror or --replica: seconds that the pipeline may need to catch up, and that "
+        "mirror or replica may stand still while they do.",
+    )
