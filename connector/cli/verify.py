@@ -10,24 +10,25 @@ from connector.foundation.settings import settings_errors
 
 def run(arguments: Namespace) -> int:
     """Compare mirrors, a replica or topics with the source; return the code of the outcome."""
-    if arguments.table or arguments.file_of_tables is not None:
+    of_others = bool(arguments.table) or arguments.file_of_tables is not None
+    if of_others:
         _require_foreign(arguments)
-        try:
-            from connector.cli.verify_foreign import verify_foreign  # noqa: PLC0415  # an extra
-        except ImportError as error:
-            raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
-        return verify_foreign(arguments)
-    _require_fitting(arguments)
-    arguments.config = Path(arguments.config)
+    else:
+        _require_fitting(arguments)
+        arguments.config = Path(arguments.config)
     if arguments.topics:
         from connector.cli.verify_topics import verify_topics  # noqa: PLC0415  # needs no extra
 
         return verify_topics(arguments)
     try:
-        from connector.cli.verify_mirror import verify_forever, verify_mirror  # noqa: PLC0415  # an extra
+        from connector.cli import verify_foreign, verify_mirror  # noqa: PLC0415  # an extra
     except ImportError as error:
         raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
-    return verify_forever(arguments) if arguments.forever else verify_mirror(arguments)
+    if of_others:
+        return verify_foreign.verify_foreign(arguments)
+    if arguments.forever:
+        return verify_mirror.verify_forever(arguments)
+    return verify_mirror.verify_mirror(arguments)
 
 
 def _require_foreign(arguments: Namespace) -> None:
