@@ -46,6 +46,8 @@ _WAIT_S: Final = 3600.0
 # After the first changes: so long until connector and job are at their pace.
 _SETTLE_S: Final = 20.0
 _LOOK_S: Final = 0.05
+# A version of a Delta table: the one before makes the table.
+_FIRST_ROWS: Final = f"{1:020}.json"
 _SETTINGS: Final = {"innodb_buffer_pool_size": "512M", "table_open_cache": "4000"}
 # A log segment of each topic is allocated at once.
 _BROKER: Final = {"log.index.size.max.bytes": "65536"}
@@ -148,7 +150,7 @@ class _ManyTables:
             except RunFailed:
                 # Before the first topic is there.
                 time.sleep(1)
-            mirrored = sum(1 for _ in job.mirror.glob(f"{DATABASE}/*/_delta_log/*1.json"))
+            mirrored = sum(1 for _ in job.mirror.glob(f"{DATABASE}/*/_delta_log/{_FIRST_ROWS}"))
             say(f"verify: {mirrored} of {self._count} tables have a mirror")
 
     @contextmanager
