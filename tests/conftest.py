@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).parents[1]
 # If fewer tests are asked for, somebody works on them, and wants each on every server.
 _SOME_TESTS = 1_000
+# When a test of Spark counts as one that hangs. The first one starts Spark, which takes 30 s alone
+# and 180 s beside the other workers; a slow machine takes twice as long. After an end in the middle
+# of a call to the Java virtual machine, all later tests of that session would fail.
+_SPARK_SECONDS = 900
 # The number of this worker of pytest-xdist, and how many there are.
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -91,6 +95,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if isinstance(item, pytest.Function) and (group := selection.group(item)):
             item.add_marker(pytest.mark.xdist_group(group))
+        if item.get_closest_marker("spark") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_SPARK_SECONDS))
 
 
 @pytest.hookimpl(wrapper=True)
