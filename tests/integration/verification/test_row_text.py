@@ -14,20 +14,17 @@ from connector.stream.snapshot.watermark import DeliveredPosition
 from connector.stream.source.select_session import SelectSession
 from stream_jobs.settings import TableSettings
 from stream_jobs.tables.table_options import TableOptionsResolver
-from tests.integration.source_server import source_of
 from verification.checksums import Checksums, ReadRate, ServerChecksums
 from verification.key_ranges import KeyNumber, KeyRanges, numbers_of
 from verification.row_text import RowText
 from verification.source_table import SourceTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
-
-SERVERS = ["mysql_server", "mysql_5_7", "mysql_9", "mariadb_server", "mariadb_10_5"]
 
 # A type, and literals of its values.
 TYPES = [
@@ -72,21 +69,6 @@ INEXACT = [
     "FLOAT", "DOUBLE", "JSON", "GEOMETRY", "VARCHAR(9) CHARACTER SET utf16",
     "VARCHAR(9) CHARACTER SET gbk",
 ]  # fmt: skip
-
-
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Source:
-    """Each server in turn."""
-    return source_of(request.getfixturevalue(request.param))
-
-
-@pytest.fixture
-def place(server: Source) -> Iterator[str]:
-    """A database of this test."""
-    name = f"test_{uuid.uuid4().hex[:12]}"
-    server.execute(f"CREATE DATABASE {name}")
-    yield name
-    server.execute(f"DROP DATABASE {name}")
 
 
 class Table:

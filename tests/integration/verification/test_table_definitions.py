@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,13 +9,9 @@ import pytest
 from connector.stream.source.information_schema import read_definition, read_definitions
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
-from tests.integration.source_server import source_of
-from tests.integration.verification.test_row_text import SERVERS
 from verification.table_definitions import read_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
@@ -44,21 +39,6 @@ OF_MARIADB = {
     "no_pad": "(id CHAR(9) COLLATE utf8mb4_nopad_bin PRIMARY KEY, v INT)",
     "long_unique": "(id INT PRIMARY KEY, v TEXT, w TEXT, UNIQUE (v), UNIQUE (w))",
 }
-
-
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Source:
-    """Each server in turn."""
-    return source_of(request.getfixturevalue(request.param))
-
-
-@pytest.fixture
-def place(server: Source) -> Iterator[str]:
-    """A database of this test."""
-    name = f"test_{uuid.uuid4().hex[:12]}"
-    server.execute(f"CREATE DATABASE {name}")
-    yield name
-    server.execute(f"DROP DATABASE {name}")
 
 
 def create(server: Source, place: str, session: SelectSession) -> list[str]:
