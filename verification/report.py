@@ -10,7 +10,7 @@ import hashlib
 import json
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -56,28 +56,28 @@ class Difference:
         return {
             "kind": self.kind,
             "key": self._visible_key(with_values=with_values),
-            "source": _visible_values(self.source, with_values=with_values),
-            "mirror": _visible_values(self.mirror, with_values=with_values),
+            "source": visible_values(self.source, with_values=with_values),
+            "mirror": visible_values(self.mirror, with_values=with_values),
             **({} if self.counts is None else {"counts": self.counts._asdict()}),
             "since": None if self.since is None else self.since.to_json(),
         }
 
     def lines(self, name: str, *, with_values: bool, is_repaired: bool) -> Iterable[str]:
         """Yield what people read; `name` is that of the side that was compared."""
-        what = _text(self._visible_key(with_values=with_values))
+        what = values_text(self._visible_key(with_values=with_values))
         if self.counts is not None:
             what = f"row: {self.counts.source} at the source, {self.counts.mirror} in the mirror"
         yield f"  {self.kind} {what}" + (", copied again and equal now" if is_repaired else "")
         for side, values in (("source", self.source), (name, self.mirror)):
             if values is not None:
-                yield f"    {side}: {_text(_visible_values(values, with_values=with_values))}"
+                yield f"    {side}: {values_text(visible_values(values, with_values=with_values))}"
         if self.since is not None:
             yield f"    in the mirror since {self.since}"
 
     def _visible_key(self, *, with_values: bool) -> dict[str, Any] | None:
         """Return the key; without values, what the mirror hides is not shown."""
         key = self.key if with_values or self.own_key is None else self.own_key
-        return _visible_values(key, with_values=True)
+        return visible_values(key, with_values=True)
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ class TableResult:
         for difference in self.repaired:
             yield from difference.lines(self.side, with_values=with_values, is_repaired=True)
         for interval in self.intervals:
-            yield f"  interval {_text(interval.key)} {interval.words()}"
+            yield f"  interval {values_text(interval.key)} {interval.words()}"
         if self.iceberg is not None:
             yield from _iceberg_lines(self.iceberg)
         yield from self._notes()
@@ -211,7 +211,7 @@ def _iceberg_json(result: IcebergResult) -> dict[str, Any]:
         "defects": result.defects,
         "has_more_differences": result.has_more,
         "differences": [
-            {"kind": kind, "key": _visible_values(key, with_values=True)}
+            {"kind": kind, "key": visible_values(key, with_values=True)}
             for kind, key in result.differences
         ],
     }
@@ -225,19 +225,24 @@ def _iceberg_lines(result: IcebergResult) -> Iterable[str]:
     for defect in result.defects:
         yield f"  {which}: {defect}"
     for kind, key in result.differences:
-        yield f"  {which}: {kind} {_text(_visible_values(key, with_values=True))}"
+        yield f"  {which}: {kind} {values_text(visible_values(key, with_values=True))}"
     if result.has_more:
         yield f"  {which}: there is more"
     if not result.is_different:
         yield f"  {which}: the same, {result.rows} rows"
 
 
-def exit_code(results: Iterable[TableResult]) -> int:
-    """Return the exit code of a command that has compared these tables."""
-    verdicts = {result.verdict for result in results}
+def exit_code(verdicts: Collection[Verdict]) -> int:
+    """Return the exit code of a command whose tables have these verdicts."""
     if "different" in verdicts:
         return EXIT_DIFFERENT
     return EXIT_NOT_FINISHED if "not finished" in verdicts else EXIT_EQUAL
+
+
+def whole_verdict(verdicts: Collection[Verdict]) -> Verdict:
+    """Return the verdict of all tables together."""
+    names: dict[int, Verdict] = {EXIT_EQUAL: "equal", EXIT_NOT_FINISHED: "not finished"}
+    return names.get(exit_code(verdicts), "different")
 
 
 # What is wrong comes first.
@@ -274,10 +279,9 @@ def _summary(tables: Sequence[TableResult]) -> str:
 def report(results: Iterable[TableResult], *, with_values: bool) -> dict[str, Any]:
     """Return the report in JSON."""
     tables = list(results)
-    verdict = {EXIT_EQUAL: "equal", EXIT_NOT_FINISHED: "not finished"}
     counts = Counter(table.verdict for table in tables)
     return {
-        "verdict": verdict.get(exit_code(tables), "different"),
+        "verdict": whole_verdict(counts),
         "summary": {
             "tables": len(tables),
             **{verdict.replace(" ", "_"): counts[verdict] for verdict in _ORDER},
@@ -287,9 +291,10 @@ def report(results: Iterable[TableResult], *, with_values: bool) -> dict[str, An
     }
 
 
-def _visible_values(
+def visible_values(
     values: Mapping[str, object] | None, *, with_values: bool
 ) -> dict[str, Any] | None:
+    """Return values as they are in JSON; without values, hashes of them."""
     if values is None:
         return None
     return {name: _value(value, with_values=with_values) for name, value in values.items()}
@@ -311,7 +316,8 @@ def _value(value: object, *, with_values: bool) -> object:
     return str(value)
 
 
-def _text(values: Mapping[str, Any] | None) -> str:
+def values_text(values: Mapping[str, Any] | None) -> str:
+    """Return what people read of `visible_values`."""
     return json.dumps(values, ensure_ascii=False)
 
 

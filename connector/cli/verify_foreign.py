@@ -10,9 +10,10 @@ from connector.cli.verify_mirror import progress_display
 from connector.foundation.errors.message import visible
 from connector.replication.server.addresses import source_settings
 from verification.foreign.foreign_check import ForeignLimits
-from verification.foreign.foreign_report import foreign_exit_code, foreign_report
+from verification.foreign.foreign_report import foreign_report
 from verification.foreign.run import verify_tables
 from verification.foreign.table_choice import read_choice, read_choices
+from verification.report import exit_code
 
 
 def verify_foreign(arguments: Namespace) -> int:
@@ -36,4 +37,4 @@ def verify_foreign(arguments: Namespace) -> int:
     if arguments.json:
         json.dump(foreign_report(results, with_values=with_values), sys.stdout, indent=2)
         sys.stdout.write("\n")
-    return foreign_exit_code(results)
+    return exit_code({result.verdict for result in results})

@@ -63,7 +63,7 @@ def verify_mirror(arguments: Namespace) -> int:
         sys.stdout.write("\n")
     else:
         _print(results, with_values=with_values, shows_all=arguments.all)
-    return exit_code(results)
+    return exit_code({result.verdict for result in results})
 
 
 def _print(results: list[TableResult], *, with_values: bool, shows_all: bool) -> None:

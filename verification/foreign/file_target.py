@@ -39,11 +39,10 @@ class Part(NamedTuple):
 class FileReader:
     """Reads parts from one storage."""
 
-    def __init__(self, storage: Storage, schema: pa.Schema, name: str) -> None:
-        """Read columns in the types of `schema`; `name` is the target, for errors."""
+    def __init__(self, storage: Storage, schema: pa.Schema) -> None:
+        """Read columns in the types of `schema`."""
         self._storage = storage
         self._schema = schema
-        self._name = name
 
     def slices(
         self,
@@ -142,7 +141,7 @@ class FileTarget:
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
         """Yield columns of all rows, some at a time."""
-        reader = FileReader(self.storage, self.schema, self.name)
+        reader = FileReader(self.storage, self.schema)
         for part in self.parts:
             dead = reader.dead_rows(part, self.folder)
             for _, _, data in reader.slices(part, names, dead):
@@ -157,7 +156,7 @@ class FileTarget:
     ) -> Iterator[pa.Table]:
         """Yield the columns `names` of the rows that `choose` returns for their columns `of`."""
         del keys
-        reader = FileReader(self.storage, self.schema, self.name)
+        reader = FileReader(self.storage, self.schema)
         for part in self.parts:
             dead = reader.dead_rows(part, self.folder)
             hits: dict[int, list[NDArray[np.int64]]] = {}

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from connector.foundation.errors import ConnectorError
 from verification.digests import Digest
 from verification.foreign.row_states import Change, Kind, Origin
-from verification.report import EXIT_DIFFERENT, EXIT_EQUAL, EXIT_NOT_FINISHED, Verdict
+from verification.report import Verdict, values_text, visible_values, whole_verdict
 
 if TYPE_CHECKING:
     from verification.foreign.column_mapping import ColumnMapping
@@ -21,8 +18,6 @@ _US: Final = 1_000_000
 # Of the rows that lag, so many are named.
 LAGGING_MAX: Final = 100
 _SHOWN_LAGGING: Final = 3
-# Of this process: nobody can try values.
-_KEY: Final = secrets.token_bytes(16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +51,21 @@ class RowDifference:
         """Return the member of the report."""
         return {
             "kind": self.kind,
-            "key": _visible(self.key, with_values=True),
-            "source": None
-            if self.source is None
-            else _visible(self.source, with_values=with_values),
-            "target": [_visible(row, with_values=with_values) for row in self.target],
+            "key": visible_values(self.key, with_values=True),
+            "source": visible_values(self.source, with_values=with_values),
+            "target": [visible_values(row, with_values=with_values) for row in self.target],
             "since": None if self.since is None else self._change(self.since),
         }
 
     def lines(self, *, with_values: bool) -> Iterator[str]:
         """Yield what people read."""
         count = f": {len(self.target)} rows" if self.kind == "doubled" else ""
-        yield f"  {self.kind} {_text(_visible(self.key, with_values=True))}{count}"
+        yield f"  {self.kind} {values_text(visible_values(self.key, with_values=True))}{count}"
         # Rows that are there more than once may have no other value.
         if self.source:
-            yield f"    source: {_text(_visible(self.source, with_values=with_values))}"
+            yield f"    source: {values_text(visible_values(self.source, with_values=with_values))}"
         for row in filter(None, self.target):
-            yield f"    target: {_text(_visible(row, with_values=with_values))}"
+            yield f"    target: {values_text(visible_values(row, with_values=with_values))}"
         if self.since is not None:
             what = "the target lacks the change at" if self.is_lacking else "changed last at"
             yield f"    {what} {self.since.time} ({self.since.place})"
@@ -145,7 +138,7 @@ class ForeignResult:
             "lagging_rows": self.lagging_rows,
             "oldest_lag_seconds": round(self.oldest_lag_us / _US, 3),
             "lagging": [
-                {"key": _visible(row.key, with_values=True), "seconds": row.seconds}
+                {"key": visible_values(row.key, with_values=True), "seconds": row.seconds}
                 for row in self.lagging
             ],
             "unsettled": self.unsettled,
@@ -171,7 +164,7 @@ class ForeignResult:
         if self.lagging_rows:
             yield f"  rows that lag: {self.lagging_rows}, {_longest(self)}"
             for row in self.lagging[:_SHOWN_LAGGING]:
-                key = _text(_visible(row.key, with_values=True))
+                key = values_text(visible_values(row.key, with_values=True))
                 yield f"    {key}: the source has a newer value for {row.seconds:.1f} s"
         if self.unsettled:
             yield f"  rows about which the log does not tell enough: {self.unsettled}"
@@ -183,19 +176,10 @@ def _longest(result: ForeignResult) -> str:
     return f"the longest for {result.oldest_lag_us / _US:.1f} s"
 
 
-def foreign_exit_code(results: Iterable[ForeignResult]) -> int:
-    """Return the exit code of a command that has compared these tables."""
-    verdicts = {result.verdict for result in results}
-    if "different" in verdicts:
-        return EXIT_DIFFERENT
-    return EXIT_NOT_FINISHED if "not finished" in verdicts else EXIT_EQUAL
-
-
 def foreign_report(results: Sequence[ForeignResult], *, with_values: bool) -> dict[str, Any]:
     """Return the report in JSON."""
-    names = {EXIT_EQUAL: "equal", EXIT_NOT_FINISHED: "not finished"}
     return {
-        "verdict": names.get(foreign_exit_code(results), "different"),
+        "verdict": whole_verdict({result.verdict for result in results}),
         "tables": [result.to_json(with_values=with_values) for result in results],
     }
 
@@ -237,21 +221,3 @@ def _mapping_lines(mapping: ColumnMapping) -> Iterator[str]:
     for what, columns in parts:
         if columns:
             yield f"  {what}: {', '.join(columns)}"
-
-
-def _visible(values: Mapping[str, object], *, with_values: bool) -> dict[str, Any]:
-    return {name: _value(value, with_values=with_values) for name, value in values.items()}
-
-
-def _value(value: object, *, with_values: bool) -> object:
-    if value is None:
-        return None
-    if not with_values:
-        return hashlib.blake2b(repr(value).encode(), key=_KEY, digest_size=8).hexdigest()
-    if isinstance(value, (bool, int, float, str)):
-        return value
-    return value.hex() if isinstance(value, bytes) else str(value)
-
-
-def _text(values: Mapping[str, Any]) -> str:
-    return json.dumps(values, ensure_ascii=False)

@@ -155,5 +155,5 @@ def _start(settings: SourceSettings, since: float) -> tuple[str, int]:
             if error.code is not dump_errors.BEFORE_LOGS:
                 raise
             (row,) = server.query("SELECT UNIX_TIMESTAMP() AS now")
-            return f"{next(iter(binary_logs(server)))}:4", int(str(row["now"])) * _US
+            return f"{next(iter(binary_logs(server)))}:{FIRST_POSITION}", int(str(row["now"])) * _US
         return f"{point.file}:{point.position}", int(since * _US)
