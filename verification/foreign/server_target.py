@@ -6,33 +6,17 @@ Each SELECT sees one moment of it. A SELECT of all rows is read as one stream.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import pyarrow as pa
 
-from connector.binlog.sql_text import sql_text
 from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
 from connector.replication.server.addresses import source_settings
-from connector.stream.snapshot.keyset import select_rows
 from connector.stream.source.select_session import SelectSession
-from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.replica.target import as_target_error
-from stream_jobs.source.column_types import ColumnType
-from stream_jobs.source.sequence import PackedSequence
-from stream_jobs.source.table_schema import TableSchema
 from verification.foreign import foreign_errors
+from verification.foreign.server_table import ServerTable
 from verification.foreign.target import Choose, NamedKeys
-from verification.key_texts import condition_of_keys, select_literal
-from verification.source_table import TypedRows
-
-# Of rows that are in memory at a time.
-_BYTES: Final = 8 * 1024 * 1024
-_KEYS_OF_A_SELECT: Final = 500
-_ESTIMATE: Final = (
-    "SELECT table_rows AS estimated FROM information_schema.tables "
-    "WHERE table_schema = {} AND table_name = {}"
-)
 
 
 def split_place(place: str, name: str) -> tuple[tuple[str, str], str]:
@@ -101,31 +85,17 @@ class ServerTarget:
         self._session.close()
 
     def _describe(self) -> None:
-        self._selected = SelectedTable.describe(self._session, *self._names)
-        own = self._selected.schema
-        schema = TableSchema(*self._names, own.schema_id, PackedSequence(0, 0), own.columns)
-        self._typed = TypedRows(schema, "null")
-        self.schema = pa.schema(
-            [(column["name"], ColumnType.of_source(column).stored) for column in own.columns]
-        )
-        database, table = map(sql_text, self._names)
-        (row,) = self._session.query(_ESTIMATE.format(database, table)) or ({},)
-        self.rows = int(row.get("estimated") or 0)
+        self._table = table = ServerTable(self._session, self._names)
+        self.schema, self.rows = table.columns, table.estimated_rows
 
     def _conditions(self, keys: NamedKeys | None) -> Iterator[str]:
         """Yield the SQL for rows with these keys; for all rows if its key has other columns."""
-        columns = self._selected.key_columns
+        columns = self._table.selected.key_columns
         if keys is None or [column.name for column in columns] != list(keys.names):
             yield ""
             return
-        for start in range(0, len(keys.values), _KEYS_OF_A_SELECT):
-            some = keys.values[start : start + _KEYS_OF_A_SELECT]
-            yield condition_of_keys(columns, some, select_literal)
+        yield from self._table.conditions(keys.values)
 
     def _rows(self, names: Sequence[str], where: str) -> Iterator[pa.Table]:
-        sql = select_rows(self._selected, (), where)
-        for chunk, _ in self._session.read_chunks(sql, self._selected.writer(), _BYTES):
-            if chunk.refused:
-                raise chunk.refused[0].error
-            if chunk.count:
-                yield self._typed.of(chunk.values(), "after", names).select(list(names))
+        for data in self._table.rows(where, names):
+            yield data.select(list(names))

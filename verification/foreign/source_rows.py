@@ -12,29 +12,19 @@ from typing import Final
 
 import pyarrow as pa
 
-from connector.binlog.sql_text import sql_text
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import SnapshotSettings
-from connector.stream.snapshot.keyset import can_be_paged, select_chunk, select_rows
+from connector.stream.snapshot.keyset import can_be_paged, select_chunk
 from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
 from connector.stream.snapshot.table_state import KeyRange
 from connector.stream.source.select_session import SelectSession
-from connector.stream.source.selected_table import SelectedTable
-from stream_jobs.source.column_types import ColumnType
-from stream_jobs.source.sequence import PackedSequence
-from stream_jobs.source.table_schema import TableSchema
 from verification.checksums import ReadRate
+from verification.foreign.server_table import ServerTable
 from verification.key_ranges import KeyNumber, KeyRanges
-from verification.key_texts import condition_of_keys, select_literal
-from verification.source_table import RowKey, TypedRows
+from verification.source_table import RowKey
 
-# Of rows that are in memory at a time.
-_BYTES: Final = 8 * 1024 * 1024
-_KEYS_OF_A_SELECT: Final = 500
-_ESTIMATE: Final = (
-    "SELECT table_rows AS estimated FROM information_schema.tables "
-    "WHERE table_schema = {} AND table_name = {}"
-)
+# Of the rows of a page that are in memory at a time.
+_BYTES: Final = 128 * 1024 * 1024
 
 
 class SourceRows:
@@ -53,13 +43,9 @@ class SourceRows:
         self.open_session = open_session
         self.settings = settings
         self.pace = pace
-        self.selected = SelectedTable.describe(session, *name)
-        selected = self.selected.schema
-        self.schema = TableSchema(*name, selected.schema_id, PackedSequence(0, 0), selected.columns)
-        self._rows = TypedRows(self.schema, "null")
-        database, table = map(sql_text, name)
-        (row,) = session.query(_ESTIMATE.format(database, table)) or ({},)
-        self.estimated_rows = int(row.get("estimated") or 0)
+        self._table = table = ServerTable(session, name)
+        self.selected, self.schema = table.selected, table.schema
+        self.estimated_rows = table.estimated_rows
         key = self.selected.key_columns[:1]
         # The first column of the key, if its values are numbers.
         self.key_number = KeyNumber.of(key[0], self.schema.by_name[key[0].name]) if key else None
@@ -67,9 +53,7 @@ class SourceRows:
     @property
     def no_rows(self) -> pa.Table:
         """No row, with the columns and types of rows."""
-        columns = self.schema.columns
-        fields = [(c["name"], ColumnType.of_source(c).stored) for c in columns]
-        return pa.schema(fields).empty_table()
+        return self._table.columns.empty_table()
 
     @property
     def has_order(self) -> bool:
@@ -87,11 +71,8 @@ class SourceRows:
 
     def rows_of(self, keys: Sequence[RowKey]) -> Iterator[pa.Table]:
         """Yield the rows with these keys."""
-        columns = self.selected.key_columns
-        for start in range(0, len(keys), _KEYS_OF_A_SELECT):
-            some = keys[start : start + _KEYS_OF_A_SELECT]
-            where = condition_of_keys(columns, some, select_literal)
-            yield from self._read(select_rows(self.selected, (), where))
+        for where in self._table.conditions(keys):
+            yield from self._table.rows(where)
 
     def server_time_us(self) -> int:
         """Return the time of the server's clock, in microseconds since 1970."""
@@ -106,7 +87,7 @@ class SourceRows:
             sql = select_chunk(self.selected, KeyRange(), after, where, limit, hint)
             writer = self.selected.writer()
             try:
-                chunks = list(self.session.read_chunks(f"{before}{sql}", writer, _BYTES * 16))
+                chunks = list(self.session.read_chunks(f"{before}{sql}", writer, _BYTES))
             except (SourceRefused, SourceUnavailable) as error:
                 if error.number not in TIMEOUTS or limit == 1:
                     raise
@@ -114,18 +95,9 @@ class SourceRows:
                 continue
             count = 0
             for chunk, _ in chunks:
-                if chunk.refused:
-                    raise chunk.refused[0].error
+                yield from self._table.typed(chunk)
                 if chunk.count:
-                    yield self._rows.of(chunk.values(), "after")
                     count, after = count + chunk.count, chunk.last_key
             if count < limit:
                 return
             time.sleep(self.pace.seconds(count))
-
-    def _read(self, sql: str) -> Iterator[pa.Table]:
-        for chunk, _ in self.session.read_chunks(sql, self.selected.writer(), _BYTES):
-            if chunk.refused:
-                raise chunk.refused[0].error
-            if chunk.count:
-                yield self._rows.of(chunk.values(), "after")
