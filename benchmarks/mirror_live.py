@@ -25,7 +25,7 @@ from benchmarks.connectors import OurConnector
 from benchmarks.mirror_commits import committed_rows, versions
 from benchmarks.mirror_jobs import MirrorJob
 from benchmarks.process import RunFailed, say
-from benchmarks.stack import PASSWORD, USER, Stack
+from benchmarks.stack import ACCOUNT, Stack
 from benchmarks.workload.session import session
 from benchmarks.workload.stamps import DATABASE, TABLES
 from local_stack import MysqlServer
@@ -75,8 +75,7 @@ def _create(servers: Stack) -> None:
         connection.execute(
             f"CREATE DATABASE {DATABASE}",
             *(f"CREATE TABLE {DATABASE}.{table} {row}" for table in TABLES),
-            f"CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'",
-            f"GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO {USER}@'%'",
+            *ACCOUNT,
         )
 
 

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from local_stack import Endpoint, MariadbServer, MysqlServer
 
 USER = PASSWORD = "cdc"
+# The statements that make the account of connectors.
+ACCOUNT = (
+    f"CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'",
+    f"GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO {USER}@'%'",
+)
 # Kafka's own defaults where those of the local stack are smaller.
 BROKER_SETTINGS = {
     "num.network.threads": "3",

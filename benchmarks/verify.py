@@ -25,7 +25,7 @@ import pymysql
 from benchmarks.connectors import OurConnector
 from benchmarks.mirror_jobs import MirrorJob
 from benchmarks.process import RunFailed, say, usage_of
-from benchmarks.stack import BROKER_MEMORY, BROKER_SETTINGS, PASSWORD, USER, Stack
+from benchmarks.stack import ACCOUNT, BROKER_MEMORY, BROKER_SETTINGS, Stack
 from benchmarks.verify_damage import RESERVED, damage, injected, rows_of
 from benchmarks.verify_rivals import compare_all, data_diff
 from benchmarks.workload.session import session
@@ -95,8 +95,7 @@ def _fill(servers: Stack, rows: int) -> None:
     with session(servers.source) as connection:
         connection.execute(
             "SET sql_log_bin = 0",
-            f"CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'",
-            f"GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO {USER}@'%'",
+            *ACCOUNT,
             f"CREATE DATABASE {DATABASE}",
             f"USE {DATABASE}",
             f"CREATE TABLE orders ({_COLUMNS}) DEFAULT CHARSET utf8mb4",

@@ -25,7 +25,7 @@ import pymysql
 from benchmarks.connectors import OurConnector
 from benchmarks.mirror_jobs import MirrorJob
 from benchmarks.process import RunFailed, say, usage_of
-from benchmarks.stack import BROKER_MEMORY, BROKER_SETTINGS, PASSWORD, USER, Stack
+from benchmarks.stack import ACCOUNT, BROKER_MEMORY, BROKER_SETTINGS, Stack
 from benchmarks.workload.session import session
 from local_stack import KafkaBroker, MysqlServer
 
@@ -124,8 +124,7 @@ class _ManyTables:
         with session(stack.source) as connection:
             connection.execute(
                 "SET sql_log_bin = 0",
-                f"CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'",
-                f"GRANT REPLICATION SLAVE, REPLICATION CLIENT, SELECT ON *.* TO {USER}@'%'",
+                *ACCOUNT,
                 f"CREATE DATABASE {DATABASE}",
                 f"USE {DATABASE}",
                 "CREATE TABLE mysql.numbers (n INT PRIMARY KEY)",
