@@ -114,6 +114,7 @@ REASONS: Final = {
     # The source's clock, at which its log of the last `--lag` seconds begins.
     "verification/foreign/source_log.py _start": SHOWN,
     "verification/foreign/source_rows.py SourceRows.server_time_us": SHOWN,
+    "verification/source_moment.py read_moment": "the clock of the source, as it answers",
     "verification/metrics.py VerificationMetrics.__init__": SHOWN,
     "verification/run.py Run._finished": SHOWN,
 }

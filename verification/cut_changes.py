@@ -36,8 +36,9 @@ from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, delta_errors
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from verification import verify_errors
+from verification.cut_facts import CutSummary, IncrementalScope
 from verification.digests import Digest, RowIndex, keys_by_digest, row_digests
-from verification.report import CutSummary, IncrementalScope, TableResult
+from verification.report import TableResult
 
 if TYPE_CHECKING:
     from verification.mirror_side import MirrorSide

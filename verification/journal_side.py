@@ -29,7 +29,7 @@ from stream_jobs.tables.mirror_table import MirrorTable
 from verification.digests import Digest, DigestBuckets, digest_pairs, row_digests
 from verification.key_ranges import numbers_of
 from verification.mirror_side import MirrorSide
-from verification.pipeline import TableHistory
+from verification.table_history import TableHistory
 
 _NEVER: Final = PackedSequence(-1, -1)
 _RECORD: Final = np.dtype(

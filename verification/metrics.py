@@ -4,6 +4,7 @@ The comparison writes the metrics; a scrape or a probe reads them from another t
 format is https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -15,9 +16,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from connector.foundation import http_server
-from connector.foundation.http_server import Endpoints
+from connector.foundation.http_server import Endpoints, Page
 from connector.foundation.metrics import turning
 from verification.report import TableResult
+from verification.source_moment import SourceMoment
 
 
 @dataclass(slots=True)
@@ -36,6 +38,8 @@ class TableMetrics:
     differences: int | None = None
     is_finished: bool = False
     is_left_out: bool = False
+    # The newest moment of the source up to which the other side was found to have all changes.
+    equal_through: SourceMoment | None = None
 
     def take(self, result: TableResult, began: float) -> None:
         """Add the result of a comparison that began at some time."""
@@ -50,6 +54,7 @@ class TableMetrics:
             own = result.iceberg
             of_iceberg = 0 if own is None else len(own.differences) + len(own.defects)
             self.differences = len(result.differences) + len(result.intervals) + of_iceberg
+        self.equal_through = result.equal_through or self.equal_through
 
 
 class VerificationMetrics:
@@ -150,6 +155,11 @@ class MetricsCollector(Collector):
         unfinished = GaugeMetricFamily(
             PREFIX + "verify_unfinished", "1 if the last comparison did not finish", labels=_LABELS
         )
+        through = GaugeMetricFamily(
+            PREFIX + "equal_through_timestamp_seconds",
+            "The source's time up to which the table was found equal",
+            labels=_LABELS,
+        )
         now = time.monotonic()
         for table in self._metrics.compared():
             labels = [self._metrics.pipeline, table.database, table.table]
@@ -158,9 +168,11 @@ class MetricsCollector(Collector):
             age.add_metric(labels, now - table.verified_at)
             if table.differences is not None:
                 differences.add_metric(labels, table.differences)
+            if table.equal_through is not None:
+                through.add_metric(labels, table.equal_through.time_us / 1e6)
             if table.tried_at is not None:
                 unfinished.add_metric(labels, float(not table.is_finished))
-        yield from (rows, repaired, differences, age, unfinished)
+        yield from (rows, repaired, differences, age, through, unfinished)
 
 
 # Keys that change all the time are looked at 20 times, and each time the pipeline is waited for.
@@ -189,6 +201,17 @@ def readyz(metrics: VerificationMetrics) -> tuple[bool, str]:
     return ready, "\n".join(lines)
 
 
+def status_page(metrics: VerificationMetrics) -> Page:
+    """Return `/status.json`: through when each table is equal."""
+    through = {
+        f"{table.database}.{table.table}": table.equal_through.to_json()
+        for table in metrics.compared()
+        if table.equal_through is not None
+    }
+    body = {"pipeline": metrics.pipeline, "equal_through": through}
+    return Page("application/json", json.dumps(body).encode())
+
+
 def metrics_server(
     metrics: VerificationMetrics, listen: str | None, patience_seconds: float
 ) -> AbstractContextManager[None]:
@@ -200,5 +223,6 @@ def metrics_server(
         MetricsCollector(metrics),
         partial(healthz, metrics, patience_seconds),
         partial(readyz, metrics),
+        {"/status.json": partial(status_page, metrics)},
     )
     return http_server.serving(served, listen)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import RLock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
 from connector.foundation.errors import ConfigError
 from stream_jobs.source.table_schema import TableSchema
@@ -21,9 +21,10 @@ from verification.digests import Digest
 from verification.key_ranges import EqualRanges
 from verification.key_texts import decode_keys, encode_keys
 from verification.report import Difference, TableResult
+from verification.source_moment import SourceMoment
 from verification.source_table import RowKey
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _SECONDS: Final = 2.0
 # With more finished tables, the file is not written for each of them.
 _ALWAYS_WRITTEN: Final = 100
@@ -32,6 +33,22 @@ _PLAIN: Final = (
     "rows", "mirror_rows", "summed_rows", "missing_columns", "version", "transaction", "seconds",
     "compared_at", "late_columns", "rows_without_change",
 )  # fmt: skip
+
+
+class _Begun(NamedTuple):
+    """A table that was begun."""
+
+    of: list[str]
+    equal: EqualRanges
+    at: SourceMoment
+
+    def to_json(self) -> dict[str, Any]:
+        return {"of": self.of, "at": self.at.to_json(), **self.equal.to_json()}
+
+    @classmethod
+    def of_json(cls, entry: dict[str, Any]) -> Self:
+        ranges = EqualRanges.of_json(entry)
+        return cls(entry["of"], ranges, SourceMoment.of_json(entry["at"]))
 
 
 class PassState:
@@ -45,7 +62,7 @@ class PassState:
         self._path = path
         self._of = dict(of)
         self._finished: dict[str, dict[str, Any]] = {}
-        self._begun: dict[str, tuple[list[str], EqualRanges]] = {}
+        self._begun: dict[str, _Begun] = {}
         self._written_at = -math.inf
         self._is_over = True
         # The file is written while other threads go on.
@@ -79,27 +96,30 @@ class PassState:
         entry = self._finished[result.name]
         for name in _PLAIN:
             setattr(result, name, entry[name])
+        result.began_at = SourceMoment.of_json(entry["at"])
         result.repaired = [Difference(kind, key, None, None) for kind, key in entry["repaired"]]
         result.is_from_state = True
 
-    def equal_ranges(self, name: str, of: Sequence[str]) -> EqualRanges:
-        """Return the ranges of a table that were equal in this pass.
+    def begin(self, result: TableResult, of: Sequence[str], at: SourceMoment) -> EqualRanges:
+        """Begin a table at some moment; return its ranges that were equal in this pass.
 
-        `of` says what is compared of the table: none if that was something else.
+        `of` says what is compared of the table: none if that was something else. The result has
+        begun when the first run of the pass has begun with the table.
         """
         with self._turn:
-            known = self._begun.get(name)
-            if known is None or known[0] != list(of):
-                known = self._begun[name] = list(of), EqualRanges.none()
-            known[1].on_more = self._write_sometimes
-            return known[1]
+            known = self._begun.get(result.name)
+            if known is None or known.of != list(of):
+                known = self._begun[result.name] = _Begun(list(of), EqualRanges.none(), at)
+            known.equal.on_more = self._write_sometimes
+            result.began_at = known.at
+            return known.equal
 
     def finish(self, result: TableResult) -> None:
         """Keep a result if the table was compared to its end."""
         if (result.error is not None and not result.is_left_out) or result.unsettled:
             self._is_over = False
             return
-        if result.is_left_out or result.has_more or result.intervals:
+        if result.is_left_out or result.has_more or result.intervals or result.began_at is None:
             return
         if result.iceberg is not None and result.iceberg.is_different:
             return
@@ -114,7 +134,8 @@ class PassState:
         with self._turn:
             begun = self._begun.pop(result.name, None)
             self._finished[result.name] = {
-                "of": begun[0] if begun else [],
+                "of": begun.of if begun else [],
+                "at": result.began_at.to_json(),
                 **{name: getattr(result, name) for name in _PLAIN},
                 "different": encode_keys(keys) if keys else "",
                 "repaired": [[difference["kind"], difference["key"]] for difference in repaired],
@@ -130,7 +151,7 @@ class PassState:
             self._write()
 
     def _write(self) -> None:
-        begun = {name: {"of": of, **equal.to_json()} for name, (of, equal) in self._begun.items()}
+        begun = {name: own.to_json() for name, own in self._begun.items()}
         document = {"format": _FORMAT, "of": self._of, "finished": self._finished, "begun": begun}
         temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
         try:
@@ -165,10 +186,7 @@ class PassState:
             if state["format"] != _FORMAT:
                 raise ValueError(state["format"])  # noqa: TRY301 - as for what is no JSON
             of, self._finished = state["of"], state["finished"]
-            self._begun = {
-                name: (begun["of"], EqualRanges.of_json(begun))
-                for name, begun in state["begun"].items()
-            }
+            self._begun = {name: _Begun.of_json(own) for name, own in state["begun"].items()}
             others = [name for name, own in self._of.items() if of.get(name) != own]
         except FileNotFoundError:
             return

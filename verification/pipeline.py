@@ -26,15 +26,13 @@ from connector.stream.sink import connection
 from connector.stream.sink.connection import connector_error, consumer_settings
 from connector.stream.sink.recovery import read_progress
 from connector.stream.sink.state_follower import StateFollower
-from connector.stream.snapshot.table_state import TableState
 from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition, log_end
 from connector.stream.source.select_session import SelectSession
-from stream_jobs.source.sequence import PackedSequence
-from stream_jobs.source.table_schema import TableSchema
-from stream_jobs.tables.column_changes import has_same_key
 from verification import verify_errors
 from verification.checksums import ReadRate, lender_of
 from verification.shared_looks import Lender, SharedLook
+from verification.source_moment import SourceMoment, read_moment
+from verification.table_history import TableHistory
 
 _LOOK_SECONDS = 0.2
 _POLL_MS = 500
@@ -121,6 +119,7 @@ class Pipeline:
         self._progress_looks = SharedLook(self._look_at_progress)
         self._end_looks = SharedLook(self._look_at_ends)
         self._source_looks = SharedLook(self._look_at_source)
+        self._moment_looks = SharedLook(self._look_at_moment)
         self._is_closed = False
         try:
             # It reads no records: it knows all topics.
@@ -173,6 +172,17 @@ class Pipeline:
     def reached(self) -> LogEnd:
         """Return the end of the source's log now: everything that can be seen is before it."""
         return self._source_looks.ask(None)
+
+    def moment(self) -> SourceMoment:
+        """Return the moment of the source now: each later SELECT sees all that came before it.
+
+        A thread that has a lent session must not ask.
+        """
+        return self._moment_looks.ask(None)
+
+    def _look_at_moment(self, questions: Collection[None]) -> dict[None, SourceMoment]:
+        with self.lent_session() as session:
+            return dict.fromkeys(questions, read_moment(session))
 
     def _look_at_source(self, questions: Collection[None]) -> dict[None, LogEnd]:
         return dict.fromkeys(questions, self._log_end())
@@ -344,54 +354,3 @@ def _is_after(progress: Progress, reached: LogEnd) -> bool:
     gtid_set = None if known is None else parse_gtid_set(known, progress.flavour)
     # The position stays where it is while the server only begins new files.
     return contains_all(gtid_set, reached.gtid_set) or _position(progress) >= reached.position
-
-
-# Before every sequence.
-NEVER = PackedSequence(-1, -1)
-
-
-class TableHistory(NamedTuple):
-    """The past of one table."""
-
-    schemas: list[TableSchema]
-    is_copied: bool  # all of it, by this pipeline
-    is_under_way: bool  # whether a copy of it is not at its end
-
-    @classmethod
-    def of(cls, follower: StateFollower, database: str, table: str) -> Self:
-        """Return what the topics of a pipeline have of a table."""
-        name = f"{database}.{table}"
-        every = [TableSchema.decode(value) for value in follower.schemas.get(name, {}).values()]
-        # `a.b` and `c` have the same name as `a` and `b.c`.
-        schemas = [
-            schema for schema in every if (schema.database, schema.table) == (database, table)
-        ]
-        value = follower.snapshots.get(name)
-        state = None if value is None else TableState.decode(value, name)
-        is_own = state is not None and (state.database, state.table) == (database, table)
-        return cls(
-            schemas,
-            state is not None and state.phase == "complete",
-            state is not None and is_own and state.under_way,
-        )
-
-    def key_since(self) -> PackedSequence:
-        """Return the sequence from which on the table has the key that it has now.
-
-        Records of older lists may be gone, so it may be later.
-        """
-        schemas = sorted(self.schemas, key=lambda schema: schema.first, reverse=True)
-        since = NEVER
-        for schema in schemas:
-            if not has_same_key(schema, schemas[0]):
-                return since
-            since = schema.first
-        return NEVER
-
-    def late_columns(self, names: list[str], begin: PackedSequence) -> list[str]:
-        """Return which of the columns came after the sequence `begin`, or may have done so."""
-        schemas = sorted(self.schemas, key=lambda schema: schema.first)
-        before = [schema for schema in schemas if schema.first <= begin]
-        after = [schema for schema in schemas if schema.first > begin]
-        used = [*before[-1:], *after]
-        return [name for name in names if any(name not in schema.by_name for schema in used)]

@@ -12,16 +12,16 @@ import secrets
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from connector.foundation.errors import ConnectorError
-from stream_jobs.cuts import Cut
 
 if TYPE_CHECKING:
+    from verification.cut_facts import IncrementalScope, RowOrigin
     from verification.digests import SideCounts
     from verification.iceberg_check import IcebergResult
     from verification.intervals import WrongInterval
+    from verification.source_moment import SourceMoment
 
 
 Kind = Literal["missing", "surplus", "different"]
@@ -110,6 +110,8 @@ class TableResult:
     transaction: str | None = None  # the last source transaction in it
     seconds: float = 0.0
     compared_at: str = ""  # when the comparison ended
+    # Before anything was read; None if not all rows were compared.
+    began_at: SourceMoment | None = None
     is_from_state: bool = False  # of an earlier run of the same pass; what differed is looked at
     rows_from_state: int = 0  # of `rows`, those that were equal in an earlier run
     error: ConnectorError | None = None
@@ -126,12 +128,18 @@ class TableResult:
             return "not compared"
         return "not finished" if self.error is not None or self.unsettled else "equal"
 
+    @property
+    def equal_through(self) -> SourceMoment | None:
+        """The moment of the source up to which the other side has all changes; None if unknown."""
+        return self.began_at if self.verdict == "equal" else None
+
     def to_json(self, *, with_values: bool) -> dict[str, Any]:
         """Return the member of the report."""
         return {
             "table": self.name,
             "compared_with": self.side,
             "verdict": self.verdict,
+            "equal_through": through.to_json() if (through := self.equal_through) else None,
             "rows": self.rows,
             "mirror_rows": self.mirror_rows,
             "rows_by_checksum": self.summed_rows,
@@ -162,6 +170,7 @@ class TableResult:
     def lines(self, *, with_values: bool) -> Iterable[str]:
         """Yield what people read."""
         where = f" at {self.transaction}" if self.transaction else ""
+        where += f", through {self.equal_through}" if self.equal_through else ""
         where += f", compared at {self.compared_at}" if self.is_from_state else ""
         if self.error is not None:
             yield f"{self.name}: {self.verdict}: {self.error!s}"
@@ -273,19 +282,30 @@ def _summary(tables: Sequence[TableResult]) -> str:
     counts = Counter(table.verdict for table in tables)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
     rows = sum(table.rows for table in tables)
-    return f"{len(tables)} tables: {verdicts}; {rows} rows"
+    through = _equal_through(tables)
+    proven = f"; all equal through {through}" if through else ""
+    return f"{len(tables)} tables: {verdicts}; {rows} rows{proven}"
+
+
+def _equal_through(tables: Sequence[TableResult]) -> SourceMoment | None:
+    """Return the moment through which all compared tables are equal; None if one is not."""
+    compared = [table.equal_through for table in tables if table.verdict != "not compared"]
+    moments = [moment for moment in compared if moment is not None]
+    return min(moments, default=None) if len(moments) == len(compared) else None
 
 
 def report(results: Iterable[TableResult], *, with_values: bool) -> dict[str, Any]:
     """Return the report in JSON."""
     tables = list(results)
     counts = Counter(table.verdict for table in tables)
+    through = _equal_through(tables)
     return {
         "verdict": whole_verdict(counts),
         "summary": {
             "tables": len(tables),
             **{verdict.replace(" ", "_"): counts[verdict] for verdict in _ORDER},
             "rows": sum(table.rows for table in tables),
+            "equal_through": None if through is None else through.to_json(),
         },
         "tables": [result.to_json(with_values=with_values) for result in tables],
     }
@@ -319,93 +339,3 @@ def _value(value: object, *, with_values: bool) -> object:
 def values_text(values: Mapping[str, Any] | None) -> str:
     """Return what people read of `visible_values`."""
     return json.dumps(values, ensure_ascii=False)
-
-
-# Of a GTID set, so much of its end is shown to people.
-_GTID_CHARACTERS: Final = 60
-
-
-@dataclass(frozen=True, slots=True)
-class CutSummary:
-    """What a report says of a cut."""
-
-    number: int
-    transaction: str  # all transactions up to the cut, or the position after the last one
-    seq: str
-    source_time_ms: int | None
-
-    @classmethod
-    def of(cls, cut: Cut) -> Self:
-        """Return the facts of a cut."""
-        place = cut.position if cut.gtid is None else cut.gtid
-        return cls(cut.number, place, cut.seq, cut.source_time_ms)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the members of the report."""
-        return {
-            "cut": self.number,
-            "transaction": self.transaction,
-            "seq": self.seq,
-            "time": self._time(),
-        }
-
-    def __str__(self) -> str:
-        place = self.transaction
-        if len(place) > _GTID_CHARACTERS:
-            place = f"…{place[-_GTID_CHARACTERS:]}"
-        facts = [fact for fact in (place, self._time()) if fact]
-        return f"cut {self.number} ({', '.join(facts)})" if facts else f"cut {self.number}"
-
-    def _time(self) -> str | None:
-        if self.source_time_ms is None:
-            return None
-        at = datetime.fromtimestamp(self.source_time_ms / 1000, UTC)
-        return at.isoformat(timespec="milliseconds")
-
-
-@dataclass(frozen=True, slots=True)
-class RowOrigin:
-    """The version from which on a row of the mirror, or its absence, is as it is now."""
-
-    version: int
-    or_earlier: bool  # older versions cannot be read, or were not looked at
-    cut: CutSummary | None  # the first one with this version, or a later one; None if there is none
-    cut_version: int | None  # of the table at this cut
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the member of the report."""
-        none = dict.fromkeys(("cut", "transaction", "seq", "time"))
-        return {
-            **(none if self.cut is None else self.cut.to_json()),
-            "cut_version": self.cut_version,
-            "version": self.version,
-            "or_earlier": self.or_earlier,
-        }
-
-    def __str__(self) -> str:
-        earlier = " or earlier" if self.or_earlier else ""
-        if self.cut is None:
-            return f"version {self.version}{earlier}, which is in no cut yet"
-        if self.cut_version == self.version:
-            return f"{self.cut}{earlier}"
-        version = f"version {self.version}{earlier}, which no cut names"
-        return f"{version}; {self.cut} is the first later one"
-
-
-@dataclass(frozen=True, slots=True)
-class IncrementalScope:
-    """What was compared of a table, if it was what has changed since a cut."""
-
-    cut: CutSummary
-    keys: int | None  # None: all rows
-    all_rows_because: str | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the member of the report."""
-        own = {"keys": self.keys, "all_rows_because": self.all_rows_because}
-        return self.cut.to_json() | own
-
-    def __str__(self) -> str:
-        if self.keys is None:
-            return f"all rows, not only changes since {self.cut}: {self.all_rows_because}"
-        return f"keys that have changed since {self.cut}: {self.keys}"

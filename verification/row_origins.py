@@ -23,9 +23,9 @@ from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.actions import DataFile
 from stream_jobs.errors import MirrorError
+from verification.cut_facts import CutSummary, RowOrigin
 from verification.digests import Digest, digest_pairs, row_digests
 from verification.key_ranges import KeyNumber
-from verification.report import CutSummary, RowOrigin
 
 if TYPE_CHECKING:
     from verification.mirror_side import MirrorSide

@@ -27,6 +27,7 @@ from verification import verify_errors
 from verification.candidate_check import TablePair
 from verification.commit_times import CommitTimeCache
 from verification.cut_changes import ChangedKeys, parse_cut
+from verification.cut_facts import CutSummary, IncrementalScope
 from verification.digests import Digest
 from verification.iceberg_check import compare
 from verification.intervals import Intervals
@@ -37,7 +38,7 @@ from verification.mirror_side import MirrorSide
 from verification.pass_state import PassState
 from verification.pipeline import Pipeline
 from verification.replica_side import ReplicaServer
-from verification.report import CutSummary, IncrementalScope, TableResult
+from verification.report import TableResult
 from verification.row_origins import RowOrigins
 from verification.run_progress import RunProgress
 from verification.side import Side
@@ -168,8 +169,7 @@ class Run:
         Small ones are compared together; of those that are not equal, many wait at the same time
         until the mirror has what the source has.
         """
-        is_part = self._limits.sample is not None or self._since is not None
-        is_together = not is_part and self._server is None
+        is_together = self._is_whole and self._server is None
         pipeline = self._pipeline
         with SmallTables(pipeline, self._opened) as small, TableQueue(self._compared) as queue:
             for start in range(0, len(names), _TABLES_OF_A_QUERY):
@@ -184,6 +184,11 @@ class Run:
                         queue.add(name, defined.get(name), is_small=name in found.others)
                 yield from map(self._finished, queue.results(_WAITING_MAX))
             yield from map(self._finished, queue.results(0))
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether all rows are compared."""
+        return self._limits.sample is None and self._since is None
 
     def _is_begun(self, database: str, table: str) -> bool:
         """Return whether an earlier run of the pass has compared a part of a table, or all."""
@@ -204,6 +209,8 @@ class Run:
             return result
         began = time.monotonic()
         try:
+            if self._is_whole:
+                result.began_at = self._pipeline.moment()
             self._compare(self._source(database, table, defined), result, is_summed=is_small)
         except ConfigError:
             raise
@@ -273,7 +280,7 @@ class Run:
                     show,
                     self._origins(own, source, result),
                     wanted,
-                    self._equal_ranges(source, own),
+                    self._equal_ranges(source, own, result),
                 ).run(is_summed=is_summed)
                 self._check_intervals(own, source, result)
             self._check_iceberg(own, source, result)
@@ -291,14 +298,13 @@ class Run:
 
     def _check_intervals(self, side: Side, source: SourceTable, result: TableResult) -> None:
         """Look at the borders of a history, and at the changes of a journal, if all is compared."""
-        limits = self._limits
-        is_part = limits.sample is not None or limits.since
-        if is_part or not isinstance(side, MirrorSide) or side.mode not in _HAVE_TIMES:
+        if not (self._is_whole and isinstance(side, MirrorSide) and side.mode in _HAVE_TIMES):
             return
         database, table = source.schema.database, source.schema.table
         past = self._pipeline.history(database, table)
         times, result.borders_note = self._times.up_to_now(self._pipeline, self._cuts)
-        intervals = Intervals(side, past.key_since(), times, limits.differences_max)
+        most = self._limits.differences_max
+        intervals = Intervals(side, past.key_since(), times, most)
         result.intervals = intervals.wrong()
 
     def _origins(self, side: Side, source: SourceTable, result: TableResult) -> RowOrigins | None:
@@ -331,11 +337,12 @@ class Run:
         root = self._job.mirror.path
         return ChangedKeys(self._pipeline, source, mirror, self._since, root, result).keys
 
-    def _equal_ranges(self, source: SourceTable, mirror: Side) -> EqualRanges | None:
-        if self._state is None:
+    def _equal_ranges(
+        self, source: SourceTable, mirror: Side, result: TableResult
+    ) -> EqualRanges | None:
+        if self._state is None or result.began_at is None:
             return None
-        schema = source.schema
-        return self._state.equal_ranges(schema.name, _compared_of(schema, mirror))
+        return self._state.begin(result, _compared_of(source.schema, mirror), result.began_at)
 
     def _require_empty(self, source: SourceTable) -> None:
         """Raise MirrorError if a table without a mirror has rows: they make the mirror."""

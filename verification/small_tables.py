@@ -77,13 +77,16 @@ class SmallTables:
         """Return what became of some tables."""
         began = time.monotonic()
         found = SmallResults({}, set())
+        if not defined:
+            return found
+        at = self._pipeline.moment()
         for group in _groups(self._small_ones(defined, found.others)):
             equal = self._equal_of(group)
             found.equal.update(equal)
             found.others.update(table.name for table in group if table.name not in equal)
         seconds = (time.monotonic() - began) / max(1, len(defined))
         for result in found.equal.values():
-            result.seconds = seconds
+            result.seconds, result.began_at = seconds, at
         return found
 
     def _small_ones(

@@ -21,12 +21,13 @@ from stream_jobs.errors import MirrorError
 from verification import verify_errors
 from verification.candidate_check import CandidateCheck, TablePair
 from verification.checksums import Checksums, ServerChecksums
+from verification.cut_facts import RowOrigin
 from verification.digests import Digest, RowIndex, digest_pairs, row_digests
 from verification.key_ranges import EqualRanges, KeyRanges, Sample, numbers_of
 from verification.key_texts import record_keys
 from verification.mirror_side import MirrorSide
 from verification.repair import copies_for, copy_again
-from verification.report import Difference, RowOrigin, TableResult
+from verification.report import Difference, TableResult
 from verification.row_origins import RowOrigins
 from verification.row_text import RowText
 from verification.side import Side

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.stream.metrics.served import served_figures
-from verification.metrics import PREFIX, MetricsCollector, VerificationMetrics, readyz
+from verification.metrics import (
+    PREFIX,
+    MetricsCollector,
+    VerificationMetrics,
+    readyz,
+    status_page,
+)
 from verification.report import Difference, TableResult
+from verification.source_moment import SourceMoment
 
 PAGE = Path(__file__).parents[2] / "docs" / "verify.md"
 NAME = ("shop", "orders")
 LABELS = '{database="shop",pipeline="p",table="orders"}'
+MOMENT = SourceMoment(1_772_366_399_123_000, "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-42")
+EQUAL = TableResult("shop.orders", rows=1, began_at=MOMENT)
 DIFFERENCE = Difference("surplus", {"id": 7}, None, {"id": 7})
 
 
@@ -27,7 +37,7 @@ def served(metrics: VerificationMetrics) -> dict[str, str]:
 
 
 def test_the_page_lists_each_metric_and_no_other() -> None:
-    names = {name.partition("{")[0] for name in served(compared(TableResult("shop.orders")))}
+    names = {name.partition("{")[0] for name in served(compared(EQUAL))}
     text = PAGE.read_text("utf-8")
     table = text.partition("| metric | meaning |")[2].partition("\n\n")[0]
     named = {line.split("`")[1] for line in table.splitlines() if line.startswith("| `")}
@@ -74,3 +84,17 @@ def test_the_age_counts_from_the_first_sight_of_a_table_and_a_dropped_one_has_no
     assert f"differences{LABELS}" not in served(metrics)
     metrics.keep([])
     assert not any(LABELS in name for name in served(metrics))
+
+
+def test_a_table_stays_equal_through_the_last_moment_that_was_proven() -> None:
+    later = MOMENT._replace(time_us=MOMENT.time_us + 60_000_000)
+    different = TableResult("shop.orders", differences=[DIFFERENCE], began_at=later)
+    metrics = compared(EQUAL, different, TableResult("shop.orders", unsettled=1, began_at=later))
+    name = f"equal_through_timestamp_seconds{LABELS}"
+    assert served(metrics)[name] == "1.772366399123e+09"
+    proven = {"time": "2026-03-01T11:59:59.123+00:00", "transactions": MOMENT.transactions}
+    page = {"pipeline": "p", "equal_through": {"shop.orders": proven}}
+    assert json.loads(status_page(metrics).body) == page
+    metrics.tables[NAME].take(TableResult("shop.orders", began_at=later), began=0.0)
+    assert served(metrics)[name] == "1.772366459123e+09"
+    assert name not in served(compared(different))

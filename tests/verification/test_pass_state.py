@@ -21,12 +21,14 @@ from verification.key_ranges import EqualRanges, KeyRanges
 from verification.key_texts import decode_keys, encode_keys
 from verification.pass_state import PassState
 from verification.report import Difference, TableResult
+from verification.source_moment import SourceMoment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from connector.foundation.contract import SchemaColumn
 
+AT = SourceMoment(1_772_366_399_123_000, "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-42")
 OF = {"pipeline": "shop", "tables": ["shop.*"]}
 
 
@@ -38,7 +40,9 @@ INTEGER = schema(column("id", "int", key=1))
 
 
 def result(name: str, **facts: Any) -> TableResult:
-    return TableResult(name, rows=5, compared_at="2026-03-01T12:00:00+00:00", **facts)
+    return TableResult(
+        name, rows=5, compared_at="2026-03-01T12:00:00+00:00", **{"began_at": AT} | facts
+    )
 
 
 def different(key: int) -> Difference:
@@ -49,7 +53,7 @@ def test_finished_tables_are_there_again_without_values(tmp_path: Path) -> None:
     path = tmp_path / "state"
     state = PassState(path, OF)
     state.finish(result("shop.equal", repaired=[different(1)]))
-    state.equal_ranges("shop.t", ["a", "id"])
+    state.begin(result("shop.t"), ["a", "id"], AT)
     state.finish(result("shop.t", differences=[different(7), different(8)]))
     state.finish(result("shop.more", differences=[different(7)], has_more=True))
     state.finish(
@@ -69,7 +73,7 @@ def test_finished_tables_are_there_again_without_values(tmp_path: Path) -> None:
     again.restore(restored)
     assert restored.to_json(with_values=True)["rows"] == 5
     assert list(restored.lines(with_values=True)) == [
-        "shop.equal: equal: 5 rows, compared at 2026-03-01T12:00:00+00:00",
+        f"shop.equal: equal: 5 rows, through {AT}, compared at 2026-03-01T12:00:00+00:00",
         '  different {"id": 1}, copied again and equal now',
     ]
     keys = again.different("shop.t", ["a", "id"], INTEGER)
@@ -84,7 +88,7 @@ def test_finished_tables_are_there_again_without_values(tmp_path: Path) -> None:
 
 def test_rows_of_an_earlier_run_are_told() -> None:
     assert list(result("shop.t", rows_from_state=3).lines(with_values=True)) == [
-        "shop.t: equal: 5 rows",
+        f"shop.t: equal: 5 rows, through {AT}",
         "  rows that were equal in an earlier run: 3",
     ]
 
@@ -108,15 +112,19 @@ def test_equal_ranges_are_of_what_was_compared(tmp_path: Path) -> None:
     path = tmp_path / "state"
     state = PassState(path, OF)
     ranges = KeyRanges(np.array([0]), np.array([9]))
-    equal = state.equal_ranges("shop.t", ["a", "id"])
+    equal = state.begin(result("shop.t"), ["a", "id"], AT)
     equal.add(ranges, np.array([4]))
     # Not each of them is worth a write.
     state.write()
 
-    assert PassState(path, OF).equal_ranges("shop.t", ["a", "id"]).rows == 4
-    assert PassState(path, OF).equal_ranges("shop.t", ["b", "id"]).rows == 0
+    later = AT._replace(time_us=AT.time_us + 1_000_000)
+    for columns, rows, began in ((["a", "id"], 4, AT), (["b", "id"], 0, later)):
+        again = result("shop.t")
+        assert PassState(path, OF).begin(again, columns, later).rows == rows
+        # What was equal then may not have what came since.
+        assert again.began_at == began
     state.finish(result("shop.t"))
-    assert PassState(path, OF).equal_ranges("shop.t", ["a", "id"]).rows == 0
+    assert PassState(path, OF).begin(result("shop.t"), ["a", "id"], AT).rows == 0
 
 
 def test_a_state_of_other_arguments_is_refused(tmp_path: Path) -> None:
@@ -127,7 +135,7 @@ def test_a_state_of_other_arguments_is_refused(tmp_path: Path) -> None:
     assert str(caught.value) == shown(verify_errors.STATE_OTHER, path=path, names=["tables"])
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"format": 0}', '{"format": 1, "of": {}}'])
+@pytest.mark.parametrize("content", ["{", "[]", '{"format": 0}', '{"format": 2, "of": {}}'])
 def test_another_file_is_refused_and_stays(tmp_path: Path, content: str) -> None:
     path = tmp_path / "state"
     path.write_text(content)
@@ -184,6 +192,6 @@ def test_ranges_are_written_when_they_come(tmp_path: Path) -> None:
     assert calls == [4]
     state = PassState(path, OF)
     assert json.loads(path.read_text())["begun"] == {}
-    state.equal_ranges("shop.t", [])
+    state.begin(result("shop.t"), [], AT)
     state.write()
     assert json.loads(path.read_text())["begun"]["shop.t"]["rows"] == []

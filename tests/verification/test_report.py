@@ -6,6 +6,7 @@ from connector.foundation.errors import SourceUnavailable
 from connector.replication import dump_errors
 from verification.report import Difference, TableResult, report, report_lines
 from verification.run_progress import RunFigures, RunProgress
+from verification.source_moment import SourceMoment
 
 AWAY = SourceUnavailable(dump_errors.SERVER_CLOSED, server="db")
 
@@ -59,6 +60,7 @@ def test_json_has_the_counts_and_all_tables() -> None:
     found = report(some_of_each(equal=30), with_values=True)
     assert found["summary"] == {
         "tables": 33, "different": 1, "not_finished": 1, "not_compared": 1, "equal": 30, "rows": 66,
+        "equal_through": None,
     }  # fmt: skip
     assert (found["verdict"], len(found["tables"])) == ("different", 33)
 
@@ -75,3 +77,23 @@ def test_progress_counts_parts_of_tables_and_rows_of_both_sides() -> None:
     assert progress.figures() == RunFigures(4, 1, 200, 2.5, "")
     progress.end("a.large", 999)
     assert progress.figures() == RunFigures(4, 2, 200, 3.0, "a.other")
+
+
+def test_tables_are_equal_through_the_earliest_moment_if_each_is() -> None:
+    later, earlier = (
+        TableResult(f"a.{second}", rows=2, began_at=SourceMoment(second * 1_000_000, "0-1-7"))
+        for second in (5, 3)
+    )
+    left = TableResult("b.left", error=AWAY, is_left_out=True)
+    told = lines([later, earlier, left])
+    assert told[1] == "a.3: equal: 2 rows, through 1970-01-01T00:00:03+00:00 (0-1-7)"
+    assert told[-1] == (
+        "3 tables: 1 not compared, 2 equal; 4 rows; "
+        "all equal through 1970-01-01T00:00:03+00:00 (0-1-7)"
+    )
+    found = report([later, earlier, left], with_values=True)
+    moment = {"time": "1970-01-01T00:00:03.000+00:00", "transactions": "0-1-7"}
+    assert found["summary"]["equal_through"] == moment
+    assert [table["equal_through"] for table in found["tables"]][1:] == [moment, None]
+    # A part of a table has no such moment.
+    assert report([later, TableResult("a.t")], with_values=True)["summary"]["equal_through"] is None

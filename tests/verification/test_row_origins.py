@@ -16,8 +16,8 @@ from verification.row_origins import RowLocations, RowOrigins
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from verification.cut_facts import RowOrigin
     from verification.digests import Digest
-    from verification.report import RowOrigin
 
 NUMBER = KeyNumber("`id`", is_unsigned=False)
 

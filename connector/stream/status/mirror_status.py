@@ -23,6 +23,8 @@ _ANSWER_SECONDS = 2.0
 _PAUSE_SECONDS = 5.0
 # Of ten thousand tables.
 _BYTES_MAX = 64 << 20
+# Of a GTID set, so much of its end is shown.
+_CHARACTERS = 60
 
 # Figures of one process: by name, and by table or "" for the process.
 MetricValues = dict[str, dict[str, float]]
@@ -56,6 +58,15 @@ class _JobStatus(BaseModel):
     last_failure: _Failure | None = None
 
 
+class _Moment(BaseModel):
+    transactions: str
+
+
+class _VerifyStatus(BaseModel):
+    # By `database.table`.
+    equal_through: dict[str, _Moment] = {}
+
+
 def fetch_mirror_status(
     settings: MetricsSettings, before: MirrorStatus | None = None
 ) -> MirrorStatus | None:
@@ -79,7 +90,7 @@ def fetch_mirror_status(
         set_aside=_whole(_one(job_values, "mirror_tables_set_aside")),
         last_batch_seconds=_one(job_values, "mirror_last_batch_age_seconds"),
         running_batch_seconds=_one(job_values, "mirror_running_batch_seconds"),
-        tables=_tables(job, verify.values),
+        tables=_tables(job, verify.values, _verify_status(settings.verify, verify.values)),
         job_failure=known if job.note else _failure(status),
         job_runs=_one(job_values, "mirror_up") == 1,
         catch_up_seconds=_one(job_values, "mirror_catch_up_seconds"),
@@ -167,6 +178,24 @@ def _job_status(address: str | None, values: MetricValues) -> _JobStatus:
         return _JobStatus()
 
 
+def _verify_status(address: str | None, values: MetricValues) -> _VerifyStatus:
+    """Ask a comparison that has found equal tables for the transactions that these have."""
+    if address is None or "equal_through_timestamp_seconds" not in values:
+        return _VerifyStatus()
+    try:
+        text = _answer(address, _STATUS)
+        return _VerifyStatus() if text is None else _VerifyStatus.model_validate_json(text)
+    except (OSError, HTTPException, ValueError):
+        # It has ended since it was asked for its figures: the next look says so.
+        return _VerifyStatus()
+
+
+def _transactions(status: _VerifyStatus, table: str) -> str:
+    moment = status.equal_through.get(table)
+    known = "" if moment is None else moment.transactions
+    return known if len(known) <= _CHARACTERS else f"…{known[-_CHARACTERS:]}"
+
+
 def _not_open(status: _JobStatus) -> str:
     why = status.interrupted_by
     note = "its stream is not open"
@@ -193,7 +222,7 @@ def _not_up(values: MetricValues, name: str, note: str) -> str:
     return note if _one(values, name) == 0 else ""
 
 
-def _tables(job_scrape: Scrape, verify: MetricValues) -> list[MirrorTable]:
+def _tables(job_scrape: Scrape, verify: MetricValues, proven: _VerifyStatus) -> list[MirrorTable]:
     job, aside = job_scrape.values, job_scrape.codes.get("mirror_set_aside", {})
 
     def column(values: MetricValues, name: str) -> dict[str, float]:
@@ -203,6 +232,7 @@ def _tables(job_scrape: Scrape, verify: MetricValues) -> list[MirrorTable]:
     files, versions = column(job, "mirror_files"), column(job, "mirror_version")
     commits = column(job, "mirror_last_commit_timestamp_seconds")
     ages, differences = column(verify, "verified_age_seconds"), column(verify, "differences")
+    through = column(verify, "equal_through_timestamp_seconds")
     names = sorted({*lags, *rows, *files, *versions, *commits, *ages, *differences, *aside})
     tables = [
         MirrorTable(
@@ -215,6 +245,8 @@ def _tables(job_scrape: Scrape, verify: MetricValues) -> list[MirrorTable]:
             verified_seconds=ages.get(name),
             differences=_whole(differences.get(name)),
             set_aside=aside.get(name),
+            equal_through=through.get(name),
+            equal_through_transactions=_transactions(proven, name),
         )
         for name in names
     ]

@@ -201,6 +201,9 @@ class MirrorTable:
     verified_seconds: float | None = None  # since the last finished comparison began
     differences: int | None = None  # rows, in the last finished comparison
     set_aside: str | None = None  # the code of the error by which the job cannot go on with it
+    # The source's time up to which it was found equal, and the end of the GTID set of that time.
+    equal_through: float | None = None
+    equal_through_transactions: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,13 +194,13 @@ def _mirrors(mirrors: list[model.MirrorTable], now: float) -> Table:
             "" if one.rows is None else number(one.rows),
             "" if one.version is None else str(one.version),
             "" if one.last_commit is None else clock(one.last_commit, now),
-            _compared(one),
+            _compared(one, now),
         )
     _add_rest(table, len(mirrors) - _TABLES_MAX)
     return table
 
 
-def _compared(one: model.MirrorTable) -> Text:
+def _compared(one: model.MirrorTable, now: float) -> Text:
     if one.set_aside is not None:
         return Text(f"set aside [{one.set_aside}]", style="red")
     if one.differences is None or one.verified_seconds is None:
@@ -208,7 +208,12 @@ def _compared(one: model.MirrorTable) -> Text:
     ago = f"{duration(one.verified_seconds)} ago"
     if one.differences:
         return Text(f"{amount(one.differences, 'row')} differed, {ago}", style="red")
-    return Text(f"equal, {ago}")
+    if one.equal_through is None:
+        return Text(f"equal, {ago}")
+    equal = Text(f"equal through {clock(one.equal_through, now)}")
+    if one.equal_through_transactions:
+        equal.append(f" ({visible(one.equal_through_transactions)})", style="dim")
+    return equal
 
 
 def _notes(table: model.TableStatus, now: float) -> Text:

@@ -81,8 +81,15 @@ def test_few_statements_prove_all_tables_of_every_kind(stream: Stream) -> None:
     assert by_checksum == {name: ROWS if KINDS.get(name, ("", True))[1] else 0 for name in found}
     names = [table["table"] for table in every["tables"]]
     assert names == sorted(names)
-    assert shown.stdout.splitlines() == [
-        f"{len(found)} tables: {len(found)} equal; {len(found) * ROWS} rows",
+    equal = f"{len(found)} tables: {len(found)} equal; {len(found) * ROWS} rows"
+    moment = every["summary"]["equal_through"]
+    assert {table["equal_through"]["transactions"] for table in found.values()} >= {
+        moment["transactions"]
+    }
+    summary, _, proven = shown.stdout.partition("; all equal through ")
+    assert proven.partition(" ")[0] > moment["time"][:19]
+    assert [summary, *proven.splitlines()[1:]] == [
+        equal,
         f"{len(found)} tables are not listed: --all lists them",
     ]
 

@@ -15,7 +15,7 @@ from tests.foundation.errors.texts import shown
 from tests.integration.verification.pair import pair_of
 from tests.length import full_only
 from verification import verify_errors
-from verification.report import CutSummary
+from verification.cut_facts import CutSummary
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream

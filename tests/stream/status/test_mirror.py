@@ -40,6 +40,7 @@ from stream_jobs.tables.quarantine_files import QuarantinedTable
 from tests.integration.harness import wait_until
 from tests.integration.operation.test_metrics import free_port
 from tests.stream.status.examples import facts_with
+from verification.source_moment import SourceMoment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,6 +167,25 @@ def test_a_mirror_that_keeps_up_is_not_a_condition() -> None:
         facts = asked(mirror, verify)
     assert states_of(facts) == [State.STREAMING]
     assert "equal, " in html(facts_with(mirror=facts))
+
+
+def test_a_mirror_is_equal_through_a_moment_of_the_source() -> None:
+    figures = comparison(0)
+    (table,) = figures.tables.values()
+    table.equal_through = SourceMoment(1_772_366_399_123_000, f"{'a' * 80}:1-42")
+    address = f"127.0.0.1:{free_port()}"
+    with verification.metrics.metrics_server(figures, address, 60.0):
+        facts = asked(None, address)
+    (mirror,) = facts.tables
+    assert mirror.equal_through == 1_772_366_399.123
+    assert mirror.equal_through_transactions == f"…{'a' * 55}:1-42"
+    shown = facts_with(mirror=facts)
+    assert 'equal through <time datetime="2026-03-01T11:59:59' in html(shown)
+    assert ":1-42</span>" in html(shown)
+    out = StringIO()
+    Console(file=out, width=200).print(render_status(shown))
+    assert "equal through 2026-03-01 11:59:59" in out.getvalue()
+    assert from_json(to_json(shown)) == shown
 
 
 def test_tables_that_are_set_aside_need_somebody() -> None:

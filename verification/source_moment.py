@@ -1,0 +1,69 @@
+"""A moment of the source, by its own clock and by its log: through when a table is equal.
+
+It is noted before a comparison reads anything. So each SELECT of the comparison sees everything
+that the source had committed by then: if the table is found equal, the other side has all of it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from connector.stream.snapshot import watermark
+
+if TYPE_CHECKING:
+    from connector.stream.source.select_session import SelectSession
+
+# Of a GTID set, so much of its end is shown to people.
+_CHARACTERS: Final = 60
+_US: Final = 1_000_000
+
+
+class SourceMoment(NamedTuple):
+    """A time of the source's clock, and what its log had; the earlier one is less."""
+
+    time_us: int  # microseconds since 1970
+    transactions: str  # the GTID set of all transactions until then; "" without GTIDs
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the member of a report."""
+        return {"time": self._time("milliseconds"), "transactions": self.transactions}
+
+    @classmethod
+    def of_json(cls, member: dict[str, Any]) -> Self:
+        """Return what `to_json` wrote. Raises KeyError, TypeError or ValueError for others."""
+        at = datetime.fromisoformat(member["time"])
+        return cls(round(at.timestamp() * 1000) * 1000, member["transactions"])
+
+    def __str__(self) -> str:
+        known = f" ({short(self.transactions)})" if self.transactions else ""
+        return f"{self._time('seconds')}{known}"
+
+    def _time(self, parts: str) -> str:
+        # The part that is cut off was before the moment, too.
+        return datetime.fromtimestamp(self.time_us // 1000 / 1000, UTC).isoformat(timespec=parts)
+
+
+def read_moment(session: SelectSession) -> SourceMoment:
+    """Return the moment now. Raises the errors of a session."""
+    if session.identity.flavour == "mariadb":
+        # The log has a transaction before a SELECT sees it.
+        (row,) = session.query("SELECT UTC_TIMESTAMP(6) AS at, @@GLOBAL.gtid_binlog_pos AS found")
+        watermark.open_snapshot(session, watermark.log_end(session), Event())
+        session.query("COMMIT")
+    elif session.identity.gtid:
+        (row,) = session.query("SELECT UTC_TIMESTAMP(6) AS at, @@GLOBAL.gtid_executed AS found")
+    else:
+        # The end of the log may be of a transaction that no SELECT sees yet.
+        (row,) = session.query("SELECT UTC_TIMESTAMP(6) AS at, '' AS found")
+    at = datetime.fromisoformat(row["at"] or "").replace(tzinfo=UTC)
+    us = int(at.timestamp()) * _US + at.microsecond
+    return SourceMoment(us, (row["found"] or "").replace("\n", ""))
+
+
+def short(transactions: str) -> str:
+    """Return the end of a GTID set, which has the newest transactions."""
+    if len(transactions) <= _CHARACTERS:
+        return transactions
+    return f"…{transactions[-_CHARACTERS:]}"
