@@ -234,3 +234,10 @@ STANDSTILL = notice(
     "check that the brokers answer; a large transaction may take long",
     cause="Nothing was committed for a minute although the source has more than was delivered.",
 )
+STAYS_OPEN = notice(
+    "K326",
+    "Kafka has not aborted the open transaction",
+    "wait: it ends when the pipeline runs again, or after its {kafka.transaction_timeout_seconds}",
+    cause="The stream has failed in a transaction, and Kafka did not accept its end within ten "
+    "seconds. Until it ends, readers of committed records see nothing after its first record.",
+)

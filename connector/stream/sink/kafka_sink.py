@@ -18,13 +18,14 @@ thread. Another thread writes and commits a larger one, while the caller fills t
 bytes of open batches and of those that Kafka has not acknowledged. At the limit, the caller waits.
 """
 
-from contextlib import suppress
 from dataclasses import dataclass
 
+import structlog
 from kafka.errors import KafkaError
 
 from connector.foundation import errors, record_batch
 from connector.foundation.errors.code import Scope
+from connector.foundation.errors.kinds import line
 from connector.foundation.errors.message import Message
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
@@ -189,12 +190,18 @@ class KafkaSink(record_batch.BatchReceiver):
     def abandon(self) -> None:
         """Abort what was not committed; if that fails, Kafka aborts after the transaction timeout.
 
-        The sink cannot be used any more.
+        A log line says so then. The sink cannot be used any more.
         """
         if self._in_transaction or self._producer.is_committing:
             self._in_transaction = False
-            with suppress(KafkaError, OSError):
+            try:
                 self._producer.abort_transaction()
+            except (KafkaError, OSError) as error:
+                # A successor has ended it already.
+                if not connection.is_superseded(error):
+                    structlog.get_logger().warning(
+                        **line(kafka_errors.STAYS_OPEN), error=f"{type(error).__name__}: {error}"
+                    )
 
     def partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic; a missing topic is created.
