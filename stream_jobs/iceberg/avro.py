@@ -1,4 +1,4 @@
-"""Avro object container files, as far as Iceberg's manifests need them: written and read.
+"""Avro object container files, as far as Iceberg's manifests need them, written.
 
 ```
 file    "Obj" 1, map of metadata, sync (16 bytes), then for each block:
@@ -13,37 +13,27 @@ https://avro.apache.org/docs/1.12.0/specification/
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any, Final
 
-# A type as JSON has it.
-AvroType = Any
-_Writer = Callable[[Any, bytearray], object]
-_Reader = Callable[["_Input"], Any]
+from stream_jobs.iceberg.avro_reader import DAY_0, EXACT, LOW_BITS, MAGIC, SYNC_BYTES, AvroType
 
-_MAGIC: Final = b"Obj\x01"
-_SYNC_BYTES: Final = 16
-# Of each byte of a number; the highest bit says that another byte follows.
-_LOW_BITS: Final = 0x7F
-DAY_0: Final = dt.date(1970, 1, 1)
-# Any value of 38 digits is exact.
-_EXACT: Final = Context(prec=80)
+_Writer = Callable[[Any, bytearray], object]
 
 
 def unscaled(value: Decimal, scale: int) -> int:
     """Return the integer that stands for a DECIMAL with `scale` digits after its point."""
-    return int(value.scaleb(scale, _EXACT))
+    return int(value.scaleb(scale, EXACT))
 
 
 def _write_long(value: int, out: bytearray) -> None:
     value = (value << 1) ^ (value >> 63)
-    while value > _LOW_BITS:
-        out.append(value & _LOW_BITS | _LOW_BITS + 1)
+    while value > LOW_BITS:
+        out.append(value & LOW_BITS | LOW_BITS + 1)
         value >>= 7
     out.append(value)
 
@@ -148,7 +138,7 @@ class Codec:
     def file(self, metadata: Mapping[str, str], rows: Sequence[bytes]) -> bytes:
         """Return a file with one block of encoded `rows`, and with `metadata` in its head."""
         head = {"avro.schema": self._text, "avro.codec": "deflate"} | dict(metadata)
-        out, sync = bytearray(_MAGIC), os.urandom(_SYNC_BYTES)
+        out, sync = bytearray(MAGIC), os.urandom(SYNC_BYTES)
         _write_head([(name, text.encode()) for name, text in head.items()], out)
         out += sync
         if rows:
@@ -157,101 +147,3 @@ class Codec:
             _write_bytes(zlib.compress(b"".join(rows), 1)[2:-4], out)
             out += sync
         return bytes(out)
-
-
-class _Input:
-    """Bytes that are read from the start."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-        self._place = 0
-
-    @property
-    def has_more(self) -> bool:
-        return self._place < len(self._content)
-
-    def take(self, size: int) -> bytes:
-        end = self._place + size
-        if not 0 <= size <= len(self._content) - self._place:
-            raise ValueError(size)
-        part, self._place = self._content[self._place : end], end
-        return part
-
-    def long(self) -> int:
-        value = shift = 0
-        while True:
-            (byte,) = self.take(1)
-            value |= (byte & _LOW_BITS) << shift
-            if byte <= _LOW_BITS:
-                return (value >> 1) ^ -(value & 1)
-            shift += 7
-
-    def bytes(self) -> bytes:
-        return self.take(self.long())
-
-    def text(self) -> str:
-        return self.bytes().decode()
-
-
-_READERS: Final[dict[str, _Reader]] = {
-    "int": _Input.long,
-    "long": _Input.long,
-    "bytes": _Input.bytes,
-    "boolean": lambda source: source.take(1) == b"\x01",
-    "string": _Input.text,
-}
-
-
-def _reader(kind: AvroType) -> _Reader:
-    """Return what reads a value of a type."""
-    if isinstance(kind, str):
-        return _READERS[kind]
-    if isinstance(kind, list):
-        inner = _reader(kind[1])
-        return lambda source: inner(source) if source.long() else None
-    if kind["type"] == "record":
-        fields = [_reader(field["type"]) for field in kind["fields"]]
-        return lambda source: tuple(read(source) for read in fields)
-    if kind["type"] == "array":
-        return _array_reader(_reader(kind["items"]))
-    if kind["logicalType"] == "date":
-        return lambda source: DAY_0 + dt.timedelta(days=source.long())
-    scale, size = kind["scale"], kind["size"]
-
-    def read_decimal(source: _Input) -> Decimal:
-        number = int.from_bytes(source.take(size), "big", signed=True)
-        return Decimal(number).scaleb(-scale, _EXACT)
-
-    return read_decimal
-
-
-def _array_reader(read: _Reader) -> _Reader:
-    def read_array(source: _Input) -> list[Any]:
-        values: list[Any] = []
-        while count := source.long():
-            values += [read(source) for _ in range(count)]
-        return values
-
-    return read_array
-
-
-_read_head: Final = _array_reader(_reader(_PAIR))
-
-
-def read_file(content: bytes) -> list[tuple[Any, ...]]:
-    """Return the rows of a file that `Codec` wrote.
-
-    Raises ValueError, KeyError or zlib.error for other content.
-    """
-    source = _Input(content)
-    if source.take(len(_MAGIC)) != _MAGIC:
-        raise ValueError(content[: len(_MAGIC)])
-    read = _reader(json.loads(dict(_read_head(source))["avro.schema"]))
-    source.take(_SYNC_BYTES)
-    rows: list[tuple[Any, ...]] = []
-    while source.has_more:
-        count = source.long()
-        block = _Input(zlib.decompress(source.bytes(), -zlib.MAX_WBITS))
-        rows += [read(block) for _ in range(count)]
-        source.take(_SYNC_BYTES)
-    return rows

@@ -20,7 +20,8 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from stream_jobs.delta.columns import Column
-from stream_jobs.iceberg.avro import DAY_0, unscaled
+from stream_jobs.iceberg.avro import unscaled
+from stream_jobs.iceberg.avro_reader import DAY_0
 from stream_jobs.iceberg.schema import PartitionField
 
 _types: Final = pa.types

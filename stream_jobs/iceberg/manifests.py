@@ -19,7 +19,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from stream_jobs.iceberg.avro import ENCODED, AvroType, Codec, read_file
+from stream_jobs.iceberg.avro import ENCODED, Codec
+from stream_jobs.iceberg.avro_reader import AvroType, read_file
 from stream_jobs.iceberg.bounds import ColumnMetrics, serialize_partition
 from stream_jobs.iceberg.schema import PartitionField
 

@@ -13,16 +13,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
 import orjson
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from stream_jobs.delta import checkpoint
+from stream_jobs.delta import checkpoint, deletion_vectors
 from stream_jobs.delta.actions import DataFile
 from stream_jobs.delta.log import Log
 from stream_jobs.delta.snapshot import SnapshotBuilder
 from stream_jobs.errors import MirrorError
 from verification.foreign import foreign_errors
-from verification.foreign.file_target import FileTarget, Part
+from verification.foreign.file_target import FolderTarget, Part
 
 _KNOWN: Final = frozenset(
     {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "vacuumProtocolCheck"}
@@ -88,11 +90,11 @@ class LogState(SnapshotBuilder):
             self.physical[name] = metadata.get(_PHYSICAL, name)
 
 
-class DeltaTarget(FileTarget):
+class DeltaTarget(FolderTarget):
     """A Delta table of any writer."""
 
     def __init__(self, name: str, path: str) -> None:
-        """Look at the table at `path`; raises as `FileTarget`."""
+        """Look at the table at `path`; raises as `FolderTarget`."""
         super().__init__(name, path)
         self._log = Log(self.storage, self.folder)
         self._state: LogState | None = None
@@ -113,6 +115,15 @@ class DeltaTarget(FileTarget):
             for file in files
         ]
         return f"version {state.version}"
+
+    def _dead(self, part: Part) -> NDArray[np.bool_] | None:
+        if part.file is None or part.file.deletion_vector is None:
+            return None
+        places = deletion_vectors.load(self.storage, self.folder, part.file.deletion_vector)
+        positions = np.asarray(places.to_array())
+        dead = np.zeros(max(part.file.rows, int(positions.max(initial=-1)) + 1), np.bool_)
+        dead[positions] = True
+        return dead
 
     def _loaded(self) -> LogState:
         """Return the newest checkpoint, or the first version."""

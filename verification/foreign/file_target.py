@@ -5,7 +5,8 @@ A file is read by row groups, in slices, so memory does not grow with it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -14,9 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from stream_jobs.delta import deletion_vectors
 from stream_jobs.delta.actions import DataFile
-from stream_jobs.delta.storage import Storage, StoredFile
+from stream_jobs.delta.storage import StoredFile
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, delta_errors
 from verification.foreign import foreign_errors
@@ -25,6 +25,7 @@ from verification.foreign.target import Choose, NamedKeys
 # Rows that are in memory at a time.
 _SLICE_ROWS: Final = 200_000
 _HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+_FIELD_ID: Final = b"PARQUET:field_id"
 
 
 class Part(NamedTuple):
@@ -32,16 +33,18 @@ class Part(NamedTuple):
 
     path: str
     physical: Mapping[str, str]  # names of its columns in the file, by those of the table
-    constants: Mapping[str, pa.Scalar]  # columns that the path of the file has
+    constants: Mapping[str, pa.Scalar]  # of columns that the file may lack
     file: DataFile | None = None  # of a Delta table, with its dead rows
+    # Of columns, by their names in the table: a file that has ids says with them which is which.
+    ids: Mapping[str, int] | None = None
 
 
 class FileReader:
-    """Reads parts from one storage."""
+    """Reads parts."""
 
-    def __init__(self, storage: Storage, schema: pa.Schema) -> None:
-        """Read columns in the types of `schema`."""
-        self._storage = storage
+    def __init__(self, open_file: Callable[[str], pa.NativeFile | None], schema: pa.Schema) -> None:
+        """Read columns in the types of `schema`; `open_file` returns the file at a path."""
+        self._open = open_file
         self._schema = schema
 
     def slices(
@@ -55,7 +58,7 @@ class FileReader:
 
         With their row group, and how many rows of it came before. Only rows of `groups`, if given.
         """
-        source = self._storage.open(part.path)
+        source = self._open(part.path)
         if source is None:
             raise MirrorError(delta_errors.FILE_MISSING, file=part.path)
         try:
@@ -79,21 +82,11 @@ class FileReader:
         except (pa.ArrowException, ValueError, OSError) as error:
             raise MirrorError(delta_errors.FILE_DAMAGED, file=part.path, why=error) from error
 
-    def dead_rows(self, part: Part, table: str) -> NDArray[np.bool_] | None:
-        """Return which rows of a part are dead; None if no row is."""
-        if part.file is None or part.file.deletion_vector is None:
-            return None
-        places = deletion_vectors.load(self._storage, table, part.file.deletion_vector)
-        positions = np.asarray(places.to_array())
-        dead = np.zeros(max(part.file.rows, int(positions.max(initial=-1)) + 1), np.bool_)
-        dead[positions] = True
-        return dead
-
     def _group(
         self, reader: pq.ParquetFile, group: int, part: Part, names: Sequence[str]
     ) -> Iterator[pa.Table]:
         present = set(reader.schema_arrow.names)
-        own = [part.physical.get(name, name) for name in names]
+        own = _names_in_file(reader.schema_arrow, part, names)
         read = [name for name in own if name in present]
         if not read:
             rows = reader.metadata.row_group(group).num_rows
@@ -120,30 +113,49 @@ class FileReader:
         return pa.Table.from_arrays(arrays, names=list(names))
 
 
-class FileTarget:
+def _names_in_file(schema: pa.Schema, part: Part, names: Sequence[str]) -> list[str]:
+    """Return the names of columns in a file; a name that the file lacks for one it lacks."""
+    if part.ids is not None:
+        by_id = {
+            int(field.metadata[_FIELD_ID]): field.name
+            for field in schema
+            if field.metadata and _FIELD_ID in field.metadata
+        }
+        if by_id:
+            return [by_id.get(part.ids[name], "") for name in names]
+    return [part.physical.get(name, name) for name in names]
+
+
+class FileTarget(ABC):
     """What tables of files have in common."""
 
     has_versions = True
 
-    def __init__(self, name: str, path: str) -> None:
-        """Look at the table at `path`, a local path or a URL of a storage.
-
-        Raises ConfigError for a scheme that no storage has.
-        """
+    def __init__(self, name: str) -> None:
+        """Name the table for people."""
         self.name = name
-        root, _, self.folder = path.rstrip("/").rpartition("/")
-        if not root and not path.startswith("/"):
-            root = "."
-        self.storage = storage_of(root or "/")
         self.parts: list[Part] = []
         self.rows = 0
         self.schema = pa.schema([])
 
+    @abstractmethod
+    def refresh(self) -> str:
+        """Read the newest state from now on; return its name."""
+
+    @abstractmethod
+    def _open(self, path: str) -> pa.NativeFile | None:
+        """Return the file of a part."""
+
+    def _dead(self, part: Part) -> NDArray[np.bool_] | None:
+        """Return which rows of a part are deleted; None if no row is."""
+        del part
+        return None
+
     def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
         """Yield columns of all rows, some at a time."""
-        reader = FileReader(self.storage, self.schema)
+        reader = FileReader(self._open, self.schema)
         for part in self.parts:
-            dead = reader.dead_rows(part, self.folder)
+            dead = self._dead(part)
             for _, _, data in reader.slices(part, names, dead):
                 yield data
 
@@ -156,9 +168,9 @@ class FileTarget:
     ) -> Iterator[pa.Table]:
         """Yield the columns `names` of the rows that `choose` returns for their columns `of`."""
         del keys
-        reader = FileReader(self.storage, self.schema)
+        reader = FileReader(self._open, self.schema)
         for part in self.parts:
-            dead = reader.dead_rows(part, self.folder)
+            dead = self._dead(part)
             hits: dict[int, list[NDArray[np.int64]]] = {}
             for group, before, data in reader.slices(part, of, dead):
                 places = choose(data)
@@ -173,11 +185,29 @@ class FileTarget:
                 if len(inside):
                     yield data.take(pa.array(inside, pa.int64()))
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - nothing is open between two reads
         """Do nothing: files are closed after each read."""
 
 
-class ParquetTarget(FileTarget):
+class FolderTarget(FileTarget):
+    """A table whose files are all in one folder."""
+
+    def __init__(self, name: str, path: str) -> None:
+        """Look at the table at `path`, a local path or a URL of a storage.
+
+        Raises ConfigError for a scheme that no storage has.
+        """
+        super().__init__(name)
+        root, _, self.folder = path.rstrip("/").rpartition("/")
+        if not root and not path.startswith("/"):
+            root = "."
+        self.storage = storage_of(root or "/")
+
+    def _open(self, path: str) -> pa.NativeFile | None:
+        return self.storage.open(path)
+
+
+class ParquetTarget(FolderTarget):
     """The Parquet files of a folder and of its subfolders, such as `day=2026-03-01`.
 
     Files and folders whose names begin with `_` or `.` do not count, as for Spark. A program that

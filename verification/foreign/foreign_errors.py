@@ -8,7 +8,7 @@ TARGET_FORM = configuration_error(
     "write DATABASE.TABLE=KIND:PLACE, such as shop.orders=delta:/lake/orders; the kinds are "
     "{kinds}",
     cause="A table of the source and the table that was made of it are named together.",
-    example={"text": "shop.orders", "why": "there is no `=`", "kinds": ["delta", "parquet"]},
+    example={"text": "shop.orders", "why": "there is no `=`", "kinds": ["delta", "iceberg"]},
 )
 TABLES_FILE = configuration_error(
     "V142",
@@ -36,7 +36,7 @@ NO_TARGET = ErrorCode(
     "there is no table at {target}",
     "look at the path, and whether this user can read it",
     end=End.COMMAND,
-    cause="The place that was named has no Delta log, or no Parquet files.",
+    cause="The place that was named has no Delta log, no metadata of Iceberg, or no Parquet files.",
     example={"target": "delta:/lake/orders"},
 )
 OTHER_SCHEMAS = ErrorCode(
@@ -84,6 +84,6 @@ FEATURES = ErrorCode(
     "V150",
     "{target}: this program cannot read {features}",
     "compare a copy of the table without them",
-    cause="The table uses features or types of Delta that a reader has to know.",
+    cause="The table uses features or types of its format that a reader has to know.",
     example={"target": "delta:/lake/orders", "features": ["v2Checkpoint"]},
 )

@@ -19,12 +19,14 @@ from connector.stream.source.select_session import SelectSession
 from verification.foreign import foreign_errors
 from verification.foreign.delta_target import DeltaTarget
 from verification.foreign.file_target import ParquetTarget
+from verification.foreign.iceberg_target import IcebergTarget
 from verification.foreign.server_target import ServerTarget, split_place
 from verification.foreign.target import Target
 
 _KINDS: Final[Mapping[str, Callable[[str, str], Target]]] = {
     "delta": DeltaTarget,
     "parquet": ParquetTarget,
+    "iceberg": IcebergTarget,
     "mysql": ServerTarget,
     "mariadb": ServerTarget,
 }

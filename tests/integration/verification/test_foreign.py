@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
+from pyiceberg.schema import assign_fresh_schema_ids
 
 from local_stack import connect
 from tests import forked_command
 from tests.integration.verification import foreign_tables
 from tests.integration.verification.foreign_faults import FAULTS
 from tests.integration.verification.foreign_tables import ForeignTable
+from tests.verification.foreign import iceberg_tables
 from verification.foreign.delta_target import DeltaTarget
 
 if TYPE_CHECKING:
@@ -134,6 +137,26 @@ def test_a_folder_of_files_with_partitions_is_compared(table: ForeignTable) -> N
     table.execute("UPDATE orders SET kind = 3 - kind WHERE id = 5")
     report = table.report("--lag", "1", target=target, code=4)
     assert [each["kind"] for each in report["differences"]] == ["stale"]
+
+
+def test_an_iceberg_table_is_compared(table: ForeignTable) -> None:
+    data = foreign_tables.typed(table.rows())
+    schema = assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(data.schema))
+    orders = iceberg_tables.made(table.path, schema)
+    orders.append(data)
+    target = f"iceberg:{table.path}"
+    report = table.report("--lag", "1", target=target, code=0)
+    assert (report["verdict"], report["rows"]) == ("equal", ROWS), report
+    snapshot = orders.current_snapshot()
+    assert snapshot is not None
+    assert report["target_state"] == f"snapshot {snapshot.snapshot_id}"
+    table.execute("DELETE FROM orders WHERE id = 5", "UPDATE orders SET note = '' WHERE id = 6")
+    writer = iceberg_tables.DeleteWriter(table.path)
+    writer.values(pa.table({"id": pa.array([5, 6, 7], pa.int64())}), [1])
+    orders = orders.refresh()
+    orders.append(foreign_tables.typed([row for row in table.rows() if row["id"] == 6]))
+    report = table.report("--lag", "1", target=target, code=4)
+    assert [(each["kind"], each["key"]["id"]) for each in report["differences"]] == [("missing", 7)]
 
 
 def test_a_row_lags_until_the_target_follows(

@@ -7,12 +7,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import fastavro
+import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
 from stream_jobs.delta import deletion_vectors
 from stream_jobs.iceberg.puffin import Vector, puffin_file, vector_of
 from tests.integration.verification.pair import pair_of
+from verification.foreign.iceberg_target import IcebergTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +48,14 @@ def iceberg_of(pair: Pair) -> tuple[int, Any]:
     return code, table["iceberg"]
 
 
+def rows_of_any_table(folder: Path) -> list[tuple[Any, ...]]:
+    """Return the rows as `verify --table` reads a table of any writer."""
+    target = IcebergTarget("iceberg:t", str(folder))
+    target.refresh()
+    read = pa.concat_tables(target.batches(["id", "price"])).to_pydict()
+    return sorted(zip(read["id"], read["price"], strict=True))
+
+
 def test_what_readers_of_iceberg_would_see_is_compared_with_the_delta_table(
     stream: Stream,
 ) -> None:
@@ -73,6 +83,7 @@ def test_what_readers_of_iceberg_would_see_is_compared_with_the_delta_table(
             },
         )
         assert f"  Iceberg, version {version}: the same, 6 rows" in pair.verify().stdout
+        assert rows_of_any_table(folder)[:3] == [(1, 1), (2, 20), (3, 3)]
         # A manifest loses the newest file, which has one row.
         manifest = newest(folder, "*-m0.avro")
         whole = manifest.read_bytes()

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_jobs.iceberg.avro import Codec, read_file
+from stream_jobs.iceberg.avro import Codec
+from stream_jobs.iceberg.avro_reader import read_file
 from tests.length import length
 
 _PAIR = {

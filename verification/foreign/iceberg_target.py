@@ -1,0 +1,184 @@
+"""An Iceberg table of any writer, by its path: the newest metadata of its folder.
+
+The mirror's own reader knows the files that the mirror writes. Here, formats 1 to 3 count, with
+deletes of all kinds, and columns are found by their ids, as they may have been renamed.
+
+https://iceberg.apache.org/spec/#file-system-tables
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from stream_jobs.delta.storage import Storage
+from stream_jobs.delta.storages import storage_of
+from stream_jobs.errors import MirrorError, delta_errors
+from stream_jobs.iceberg.manifests import UNREADABLE
+from verification.foreign import foreign_errors
+from verification.foreign.file_target import FileTarget, Part
+from verification.foreign.iceberg_deletes import DeadRows
+from verification.foreign.iceberg_state import DATA, IcebergFile, IcebergState
+
+_NAME: Final = re.compile(r"v?(\d+)(?:-.+?)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+_GZIP: Final = b"\x1f\x8b"
+_SCHEMES: Final = {
+    "": "file",
+    "file": "file",
+    "s3": "s3",
+    "s3a": "s3",
+    "s3n": "s3",
+    "hdfs": "hdfs",
+    "webhdfs": "hdfs",
+    "swebhdfs": "hdfs",
+}
+
+
+class UriFiles:
+    """Files by their URIs, in the storage that a user has named."""
+
+    def __init__(self, target: str, place: str) -> None:
+        """Read the files of a table at `place`; `target` is for people.
+
+        Raises ConfigError for a scheme that no storage has.
+        """
+        self._target = target
+        self.scheme, self._host, _ = split_uri(place)
+        self._storages: dict[str, Storage] = {}
+        self._storage(self._host)
+
+    def open(self, uri: str) -> pa.NativeFile | None:
+        """Return a file for reads at any position; None if it does not exist."""
+        storage, path = self.located(uri)
+        return storage.open(path)
+
+    def read(self, uri: str) -> bytes:
+        """Return the content of a file; raises MirrorError if it does not exist."""
+        storage, path = self.located(uri)
+        return self._there(uri, storage.read(path))
+
+    def read_part(self, uri: str, start: int, size: int) -> bytes:
+        """Return a part of a file; raises MirrorError if it does not exist."""
+        storage, path = self.located(uri)
+        return self._there(uri, storage.read_part(path, start, size))
+
+    def located(self, uri: str) -> tuple[Storage, str]:
+        """Return the storage of a file, and its path there.
+
+        Raises MirrorError if it is in a storage of another kind.
+        """
+        scheme, host, path = split_uri(uri)
+        if _SCHEMES.get(scheme) != _SCHEMES.get(self.scheme):
+            features = [f"files at {scheme}://{host}"]
+            raise MirrorError(foreign_errors.FEATURES, target=self._target, features=features)
+        # Other programs name the namenode by another port than that of HTTP.
+        return self._storage(host if _SCHEMES[scheme] == "s3" else self._host), path
+
+    def _storage(self, host: str) -> Storage:
+        if host not in self._storages:
+            root = f"{self.scheme}://{host}/" if self.scheme not in ("", "file") else "/"
+            self._storages[host] = storage_of(root)
+        return self._storages[host]
+
+    @staticmethod
+    def _there(uri: str, content: bytes | None) -> bytes:
+        if content is None:
+            raise MirrorError(delta_errors.FILE_MISSING, file=uri)
+        return content
+
+
+def split_uri(uri: str) -> tuple[str, str, str]:
+    """Return the scheme, the host or bucket, and the path below its root."""
+    scheme, colon, rest = uri.partition(":")
+    if not colon or "/" in scheme:
+        return "", "", re.sub("/+", "/", str(Path(uri).absolute())).strip("/")
+    if not rest.startswith("//"):
+        return scheme, "", rest.strip("/")
+    host, _, path = rest[2:].partition("/")
+    # A local path may have more slashes than it needs; a key of S3 may not.
+    return scheme, host, re.sub("/+", "/", path).strip("/") if scheme == "file" else path
+
+
+class IcebergTarget(FileTarget):
+    """An Iceberg table of any writer."""
+
+    def __init__(self, name: str, path: str) -> None:
+        """Look at the table at `path`: its folder, that of its metadata, or one file of these.
+
+        Raises ConfigError for a scheme that no storage has.
+        """
+        super().__init__(name)
+        self._place = path.rstrip("/")
+        self._files = UriFiles(name, self._place)
+        self._state: IcebergState | None = None
+        self._metadata = ""  # the URI of the file that `_state` has
+        self._manifests: dict[str, list[IcebergFile]] = {}
+        self._dead_rows: DeadRows | None = None
+        self._by_part: dict[str, IcebergFile] = {}
+
+    def refresh(self) -> str:
+        """Read the newest snapshot from now on."""
+        uri = self._newest()
+        if uri != self._metadata or self._state is None:
+            try:
+                self._load(uri)
+            except UNREADABLE as error:
+                why = f"{type(error).__name__}: {error}"
+                raise MirrorError(delta_errors.FILE_DAMAGED, file=uri, why=why) from error
+            self._metadata = uri
+        assert self._state is not None
+        number = self._state.snapshot_id
+        return "no snapshot" if number is None else f"snapshot {number}"
+
+    def _open(self, path: str) -> pa.NativeFile | None:
+        return self._files.open(path)
+
+    def _dead(self, part: Part) -> NDArray[np.bool_] | None:
+        assert self._dead_rows is not None
+        return self._dead_rows.of(self._by_part[part.path], part)
+
+    def _load(self, uri: str) -> None:
+        content = self._files.read(uri)
+        if content.startswith(_GZIP):
+            content = gzip.decompress(content)
+        document: dict[str, Any] = orjson.loads(content)
+        state = IcebergState(self.name, document)
+        self._manifests = state.files(self._files.read, self._manifests)
+        every = [file for files in self._manifests.values() for file in files]
+        data = [file for file in every if file.content == DATA]
+        self._dead_rows = DeadRows(state, every, self._files.open, self._files.read_part)
+        self.rows = max(0, sum(file.rows for file in data) - self._dead_rows.count)
+        self.schema = state.schema
+        ids = {field.name: field.field_id for field in state.fields}
+        physical = {
+            field.name: names[0]
+            for field in state.fields
+            if (names := state.aliases.get(field.field_id))
+        }
+        self._by_part = {file.uri: file for file in data}
+        self.parts = [Part(file.uri, physical, state.constants(file), ids=ids) for file in data]
+        self._state = state
+
+    def _newest(self) -> str:
+        """Return the URI of the newest metadata; raises MirrorError if there are none."""
+        if self._place.endswith((".metadata.json", ".metadata.json.gz")):
+            return self._place
+        storage, path = self._files.located(self._place)
+        folders = [path] if path.endswith("metadata") else [f"{path}/metadata", path]
+        for folder in folders:
+            found = [
+                (int(match[1]), file.modified, file.name)
+                for file in storage.list(folder)
+                if (match := _NAME.fullmatch(file.name))
+            ]
+            if found:
+                below = folder.removeprefix(path)
+                return f"{self._place}{below}/{max(found)[2]}"
+        raise MirrorError(foreign_errors.NO_TARGET, target=self.name)
