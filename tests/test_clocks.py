@@ -111,6 +111,7 @@ REASONS: Final = {
     "stream_jobs/run/quarantine.py Quarantine.set_aside": "since when a table is set aside",
     "stream_jobs/run/job_state.py Owner.here": "since when a job has its mirror",
     "stream_jobs/run/class_archive.py _finish": "the age of a file of Java's classes",
+    "verification/certificate/run.py _Run.certificate": SHOWN,
     # The source's clock, at which its log of the last `--lag` seconds begins.
     "verification/foreign/source_log.py _start": SHOWN,
     "verification/foreign/source_rows.py SourceRows.server_time_us": SHOWN,

@@ -194,6 +194,10 @@ class SourceSnapshot:
         session.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
         return SnapshotPosition(executed, watermark.log_end(session))
 
+    def query(self, sql: str) -> list[dict[str, str | None]]:
+        """Run a statement that sees the snapshot; raises the errors of the session."""
+        return self._session.query(sql)
+
     def rows(self) -> Iterator[pa.Table]:
         """Yield all rows.
 

@@ -121,6 +121,16 @@ FOREIGN_ALONE = OPTIONS.because(
     "with --table and --tables, give the URL of the source, and of the other options only --lag, "
     "--password-env, --json, --no-values, --rows-per-second and --max-differences"
 )
+CERTIFICATE = OPTIONS.because(
+    "--certificate is for --mirror, with tables, --sign-key, --json, --patience and "
+    "--rows-per-second alone"
+)
+CHECK = OPTIONS.because(
+    "with --check, give --public-key, --json and, for the source, CONFIG or its URL with "
+    "--password-env, and nothing else"
+)
+KEYS = OPTIONS.because("--sign-key is for --certificate, and --public-key for --check")
+NO_CONFIG = OPTIONS.because("CONFIG is missing: only --check does without it")
 
 NO_LOG = configuration_error(
     "C243",

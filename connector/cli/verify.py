@@ -11,11 +11,18 @@ from connector.foundation.settings import settings_errors
 def run(arguments: Namespace) -> int:
     """Compare mirrors, a replica or topics with the source; return the code of the outcome."""
     of_others = bool(arguments.table) or arguments.file_of_tables is not None
+    _require_certificate(arguments)
+    if arguments.check is not None:
+        return _certificate(arguments)
+    if arguments.config is None:
+        raise ConfigError(command_errors.NO_CONFIG)
     if of_others:
         _require_foreign(arguments)
     else:
         _require_fitting(arguments)
         arguments.config = Path(arguments.config)
+    if arguments.certificate is not None:
+        return _certificate(arguments)
     if arguments.topics:
         from connector.cli.verify_topics import verify_topics  # noqa: PLC0415  # needs no extra
 
@@ -29,6 +36,46 @@ def run(arguments: Namespace) -> int:
     if arguments.forever:
         return verify_mirror.verify_forever(arguments)
     return verify_mirror.verify_mirror(arguments)
+
+
+def _certificate(arguments: Namespace) -> int:
+    """Make or check a certificate; raises ConfigError without its extra."""
+    try:
+        from connector.cli import verify_certificate  # noqa: PLC0415  # an extra
+    except ImportError as error:
+        raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
+    if arguments.check is not None:
+        return verify_certificate.check_certificate(arguments)
+    return verify_certificate.make_certificate(arguments)
+
+
+def _require_certificate(arguments: Namespace) -> None:
+    """Raise ConfigError if options do not fit --certificate or --check."""
+    makes, checks = arguments.certificate is not None, arguments.check is not None
+    if (arguments.sign_key is not None and not makes) or (
+        arguments.public_key is not None and not checks
+    ):
+        raise ConfigError(command_errors.KEYS)
+    others = (
+        arguments.topics,
+        arguments.replica is not None,
+        bool(arguments.table),
+        arguments.file_of_tables is not None,
+        arguments.repair,
+        arguments.no_values,
+        arguments.all,
+        arguments.forever,
+        arguments.sample is not None,
+        arguments.since is not None,
+        arguments.first is not None,
+        arguments.until is not None,
+        arguments.state is not None,
+    )
+    if makes and (checks or arguments.mirror is None or any(others)):
+        raise ConfigError(command_errors.CERTIFICATE)
+    of_mirror = arguments.mirror is not None or bool(arguments.tables)
+    if checks and (of_mirror or any(others)):
+        raise ConfigError(command_errors.CHECK)
 
 
 def _require_foreign(arguments: Namespace) -> None:

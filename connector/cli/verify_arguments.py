@@ -34,12 +34,19 @@ def verify(parser: ArgumentParser) -> None:
             "verify mysql://audit@db1 --table shop.orders=delta:/lake/orders",
             "a table that another program has made",
         ),
+        (
+            "verify my.toml --mirror stream_job.toml --certificate shop.json --sign-key key.pem",
+            "checksums that anybody can compute again",
+        ),
+        ("verify --check shop.json --public-key public.pem", "from the mirror alone"),
+        ("verify mysql://audit@db1 --check shop.json", "from the source alone"),
     )
     parser.add_argument(
         "config",
+        nargs="?",
         metavar="CONFIG|URL",
         help="TOML file; `binlog-connector config` explains the keys. With --table, the source: "
-        "mysql://USER[:PASSWORD]@HOST[:PORT].",
+        "mysql://USER[:PASSWORD]@HOST[:PORT]. With --check, one of the two if the source is read.",
     )
     parser.add_argument(
         "tables",
@@ -53,6 +60,7 @@ def verify(parser: ArgumentParser) -> None:
     _foreign(parser)
     _outcome(parser)
     _part(parser)
+    _certificate(parser)
 
 
 def _compared(parser: ArgumentParser) -> None:
@@ -126,8 +134,8 @@ def _foreign(parser: ArgumentParser) -> None:
     group.add_argument(
         "--password-env",
         metavar="NAME",
-        help="With --table or --tables: the environment variable that holds the password of the "
-        "source.",
+        help="With --table, --tables or --check: the environment variable that holds the password "
+        "of the source.",
     )
 
 
@@ -213,4 +221,38 @@ def _part(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         help="With --mirror or --replica: seconds that the pipeline may need to catch up, and that "
         "mirror or replica may stand still while they do.",
+    )
+
+
+def _certificate(parser: ArgumentParser) -> None:
+    """Declare what makes and checks certificates."""
+    group = parser.add_argument_group("Certificates")
+    group.add_argument(
+        "--certificate",
+        type=Path,
+        metavar="FILE",
+        help="With --mirror: compare by checksums at the newest cut, and write to FILE the state "
+        "of the source, the versions of the tables, the checksums by ranges of keys, and the SQL "
+        "that computes them on each side.",
+    )
+    group.add_argument(
+        "--sign-key",
+        type=Path,
+        metavar="FILE",
+        help="With --certificate: sign it with this private key of Ed25519, in PEM. "
+        "[default: no signature]",
+    )
+    group.add_argument(
+        "--check",
+        type=Path,
+        metavar="FILE",
+        help="Compute the checksums of a certificate again: from the versions of the tables that "
+        "it names, or from the source if CONFIG or URL is given.",
+    )
+    group.add_argument(
+        "--public-key",
+        type=Path,
+        metavar="FILE",
+        help="With --check: the certificate must be signed with this key, in PEM. "
+        "[default: any signature counts, if it holds]",
     )

@@ -46,7 +46,7 @@ def verify_mirror(arguments: Namespace) -> int:
         arguments.since or "",
     )
     run = RunProgress()
-    with _shown(run):
+    with shown(run):
         found = verify(
             loaded(arguments.config),
             arguments.mirror or arguments.replica,
@@ -76,7 +76,7 @@ _DRAW_SECONDS: Final = 0.2
 
 
 @contextmanager
-def _shown(run: RunProgress) -> Iterator[None]:
+def shown(run: RunProgress) -> Iterator[None]:
     """Show on a terminal how far a run is, for the length of a block."""
     console = errors()
     if not console.is_terminal:

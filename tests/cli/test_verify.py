@@ -37,6 +37,15 @@ if TYPE_CHECKING:
         ("--mirror job.toml --since 42 --state file", command_errors.ONE_PART),
         ("--topics --state file", command_errors.NEEDS_MIRROR),
         ("--mirror job.toml --forever --state file", command_errors.FOREVER),
+        ("--certificate file", command_errors.CERTIFICATE),
+        ("--replica job.toml --certificate file", command_errors.CERTIFICATE),
+        ("--mirror job.toml --certificate file --check file", command_errors.CERTIFICATE),
+        ("--mirror job.toml --certificate file --since 42", command_errors.CERTIFICATE),
+        ("shop.orders --check file", command_errors.CHECK),
+        ("--mirror job.toml --check file", command_errors.CHECK),
+        ("--check file --to binlog.000001:4", command_errors.CHECK),
+        ("--mirror job.toml --sign-key file", command_errors.KEYS),
+        ("--mirror job.toml --certificate file --public-key file", command_errors.KEYS),
     ],
 )
 def test_mirrors_or_topics_are_compared_each_with_options_of_its_own(
@@ -44,3 +53,8 @@ def test_mirrors_or_topics_are_compared_each_with_options_of_its_own(
 ) -> None:
     done = invoke(["verify", "my.toml", *arguments.split()])
     assert (done.exit_code, done.stderr) == (2, f"error: {shown(code)}\n")
+
+
+def test_only_a_check_of_the_mirror_does_without_a_source() -> None:
+    done = invoke(["verify", "--mirror", "job.toml"])
+    assert (done.exit_code, done.stderr) == (2, f"error: {shown(command_errors.NO_CONFIG)}\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -135,6 +136,10 @@ def test_server_and_arrow_write_the_same_text_of_a_row(server: Source, place: st
     data = table.rows()
     own = [each.hex().upper() for some in text.of_rows(data) for each in some]
     assert own == [row["found"] for row in found]
+    with duckdb.connect() as session:
+        session.register("t", data)
+        printed = session.execute(f"SELECT hex({text.duckdb}) FROM t").fetchall()
+    assert own == [each for (each,) in printed]
     numbers = numbers_of(data["id"])
     ranges = KeyRanges.whole().divided([numbers], 5, 1).divided([numbers], 5, 1)
     middle = KeyRanges(np.sort(numbers), np.sort(numbers))

@@ -1,0 +1,144 @@
+"""`verify --certificate` and `verify --check`: makes a certificate, and computes one again."""
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from connector.cli.configuration import loaded
+from connector.cli.exit_codes import say
+from connector.cli.log_input import password_of
+from connector.cli.verify_mirror import progress_display, shown
+from connector.foundation.errors.message import visible
+from connector.foundation.settings.sections import SourceSettings
+from connector.replication.server.addresses import source_settings
+from verification.certificate.check import CheckedTable, check_source, check_tables
+from verification.certificate.document import (
+    SignedCertificate,
+    digest,
+    read_certificate,
+    write_certificate,
+)
+from verification.certificate.run import CertifiedResult, certify, report_of
+from verification.certificate.signature import (
+    check_signature,
+    read_public_key,
+    read_sign_key,
+    sign,
+)
+from verification.report import exit_code
+from verification.run_progress import RunProgress
+
+
+def make_certificate(arguments: Namespace) -> int:
+    """Certify tables, write the file, and return the exit code of what is found.
+
+    Raises the errors of `loaded`, `certify`, `read_sign_key` and `write_certificate`.
+    """
+    # Before an hour is spent.
+    key = None if arguments.sign_key is None else read_sign_key(arguments.sign_key)
+    run = RunProgress()
+    with shown(run):
+        found = certify(
+            loaded(arguments.config),
+            arguments.mirror,
+            arguments.tables,
+            arguments.patience,
+            arguments.rows_per_second or 0,
+            run,
+        )
+    text = found.certificate.canonical
+    signature = None if key is None else sign(text, key)
+    path: Path = arguments.certificate
+    write_certificate(
+        path,
+        SignedCertificate(certificate=found.certificate, sha256=digest(text), signature=signature),
+    )
+    if arguments.json:
+        _print({"certificate": str(path), "tables": report_of(found.results)})
+    else:
+        for line in _certified_lines(found.results):
+            say(visible(line))
+        source = found.certificate.source
+        where = source.gtid_set or source.position
+        tables = len(found.certificate.tables)
+        say(visible(f"{path}: {tables} of {len(found.results)} tables are certified at {where}"))
+    return exit_code({result.verdict for result in found.results})
+
+
+def _certified_lines(results: Iterable[CertifiedResult]) -> Iterable[str]:
+    for result in results:
+        if result.error is not None:
+            yield f"{result.name}: not certified: {result.error!s}"
+        elif result.different:
+            count = f"{len(result.different)} of {result.ranges} ranges of keys"
+            yield f"{result.name}: different: {count}"
+            yield from (f"  {_range(*bounds)}" for bounds in result.different)
+        else:
+            yield f"{result.name}: certified: {result.rows} rows in {result.ranges} ranges"
+
+
+def _range(low: str | None, high: str | None) -> str:
+    if low is None and high is None:
+        return "all keys"
+    if low is None:
+        return f"keys up to {high}"
+    return f"keys from {low}" if high is None else f"keys from {low} to {high}"
+
+
+def check_certificate(arguments: Namespace) -> int:
+    """Compute a certificate again, print what differs, and return the exit code of it.
+
+    Raises the errors of `read_certificate`, `check_signature` and `check_source`, and ConfigError
+    for wrong arguments.
+    """
+    path: Path = arguments.check
+    public = None if arguments.public_key is None else read_public_key(arguments.public_key)
+    signed = read_certificate(path)
+    signer = check_signature(path, signed, public)
+    own = signed.certificate
+    with progress_display() as show:
+        if arguments.config is None:
+            results = list(check_tables(own, show))
+        else:
+            results = list(check_source(own, _source(arguments), show))
+    if arguments.json:
+        report = {"certificate": str(path), "signed_by": signer, "gtid_set": own.source.gtid_set}
+        _print({**report, "tables": [result.to_json() for result in results]})
+    else:
+        for line in _checked_lines(results):
+            say(visible(line))
+        where = own.source.gtid_set or own.source.position
+        by = "it is not signed" if signer is None else f"signed by {signer}"
+        say(visible(f"{path}: of {own.made_at}, at {where}; {by}"))
+    return exit_code({result.verdict for result in results})
+
+
+def _source(arguments: Namespace) -> SourceSettings:
+    text: str = arguments.config
+    if "://" in text:
+        return source_settings(text, password=password_of(text, arguments.password_env))
+    return loaded(Path(text)).source
+
+
+def _checked_lines(results: Iterable[CheckedTable]) -> Iterable[str]:
+    for result in results:
+        if result.error is not None:
+            yield f"{result.name}: not finished: {result.error!s}"
+            continue
+        if not result.different:
+            yield f"{result.name}: equal: {result.rows} rows in {result.ranges} ranges"
+            continue
+        count = f"{len(result.different)} of {result.ranges} ranges of keys differ"
+        since = ", perhaps by transactions since the certificate" if result.is_later else ""
+        yield f"{result.name}: {result.verdict}: {count}{since}"
+        for certified, rows, _ in result.different:
+            where = _range(certified.low, certified.high)
+            yield f"  {where}: {rows} rows, and {certified.rows} in the certificate"
+
+
+def _print(report: dict[str, Any]) -> None:
+    json.dump(report, sys.stdout, indent=2)
+    sys.stdout.write("\n")

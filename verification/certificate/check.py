@@ -1,0 +1,277 @@
+"""Computes a certificate again from one side alone: `verify --check`.
+
+Nothing of a certificate is run as SQL: the statements are made again from the tables, and must be
+those of the certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from connector.binlog.gtid import AnyGtidSet, contains_all, parse_gtid_set
+from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
+from connector.foundation.errors import (
+    ConnectorError,
+    SourceRefused,
+    SourceUnavailable,
+    UnsupportedChange,
+)
+from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
+from connector.stream.snapshot.jobs import PlanJob
+from connector.stream.snapshot.table_plan import plan
+from connector.stream.source.information_schema import TableMissing
+from connector.stream.source.select_session import SelectSession
+from stream_jobs.delta.log import Log
+from stream_jobs.delta.storages import storage_of
+from stream_jobs.delta.table import DeltaTable
+from stream_jobs.errors import MirrorError, delta_errors
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
+from stream_jobs.tables.mirror_table import MirrorTable
+from verification.certificate import certificate_errors
+from verification.certificate.range_sums import (
+    SourceSql,
+    Sums,
+    duckdb_sql,
+    places_of,
+    ranges_of,
+    take_rows,
+)
+from verification.certificate.table_proof import CURRENT_ROWS
+from verification.key_ranges import KeyNumber
+from verification.mirror_side import MirrorSide
+from verification.row_text import MirrorText, RowText
+
+if TYPE_CHECKING:
+    from verification.certificate.document import Certificate, CertifiedTable, RangeSums
+    from verification.report import Verdict
+
+Show = Callable[[str, int, int], None]
+
+_GONE: Final = (
+    delta_errors.VERSION_MISSING,
+    delta_errors.FILE_MISSING,
+    delta_errors.NO_METADATA,
+)
+
+
+class DifferentRange(NamedTuple):
+    """A range whose checksums are not those of the certificate."""
+
+    certified: RangeSums
+    rows: int
+    sums: list[str]
+
+
+@dataclass(slots=True)
+class CheckedTable:
+    """What became of one table."""
+
+    name: str
+    side: str  # "source" or "table"
+    rows: int = 0
+    ranges: int = 0
+    different: list[DifferentRange] = field(default_factory=list)
+    # The source has changed since, so ranges may differ for that alone.
+    is_later: bool = False
+    error: ConnectorError | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict in words."""
+        if self.different and not self.is_later:
+            return "different"
+        return "not finished" if self.different or self.error is not None else "equal"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the member of the report."""
+        return {
+            "table": self.name,
+            "side": self.side,
+            "verdict": self.verdict,
+            "rows": self.rows,
+            "ranges": self.ranges,
+            "changed_since": self.is_later,
+            "different_ranges": [
+                {
+                    "low": certified.low,
+                    "high": certified.high,
+                    "rows": rows,
+                    "sums": sums,
+                    "certified_rows": certified.rows,
+                    "certified_sums": certified.sums,
+                }
+                for certified, rows, sums in self.different
+            ],
+            "error": None if self.error is None else str(self.error),
+        }
+
+
+def check_tables(certificate: Certificate, show: Show) -> Iterator[CheckedTable]:
+    """Compute the certificate again from the tables of the mirror; yield each result."""
+    for own in certificate.tables:
+        result = CheckedTable(own.table, "table", ranges=len(own.ranges))
+        try:
+            sums = Sums(len(own.ranges))
+            _sum_table(_mirror_of(certificate, own), own, sums, show)
+            _compare(own, sums, result)
+        except ConnectorError as error:
+            result.error = error
+        yield result
+
+
+def _mirror_of(certificate: Certificate, own: CertifiedTable) -> MirrorSide:
+    """Return the mirror of a table as it was; raises MirrorError if it is not there any more."""
+    root, delta = certificate.mirror.path, own.delta
+    storage = storage_of(root)
+    path = delta.path.removeprefix(root).lstrip("/")
+    log = Log(storage, path)
+    newest = log.load()
+    if newest is None or newest.metadata.table_id != delta.table_id:
+        raise MirrorError(certificate_errors.NO_TABLE, table=own.table, place=delta.path)
+    database, _, table = own.table.partition(".")
+    columns = tuple(cast("SchemaColumn", column) for column in own.columns)
+    schema = TableSchema(database, table, "", PackedSequence(0, 0), columns)
+    try:
+        snapshot = log.load_version(delta.version)
+        progress = Progress.read(snapshot.domains[DOMAIN])
+        return MirrorSide(MirrorTable(DeltaTable(log, snapshot), progress), schema)
+    except MirrorError as error:
+        raise _version_gone(own, error) from error
+
+
+def _version_gone(own: CertifiedTable, error: MirrorError) -> MirrorError:
+    if error.code not in _GONE:
+        return error
+    facts = {"table": own.table, "version": own.delta.version, "place": own.delta.path}
+    return MirrorError(certificate_errors.VERSION_GONE, **facts, why=error)
+
+
+def _key_of(own: CertifiedTable) -> tuple[str, KeyNumber] | None:
+    """Return the column whose values make ranges, and its numbers; None without one."""
+    for column in own.columns:
+        if column["key"] == 1 and column["type"] in INTEGER_TYPES:
+            is_unsigned = column["type"] == "bigint" and bool(column["unsigned"])
+            return column["name"], KeyNumber("", is_unsigned)
+    return None
+
+
+def _sum_table(mirror: MirrorSide, own: CertifiedTable, sums: Sums, show: Show) -> None:
+    columns = [cast("SchemaColumn", column) for column in own.columns]
+    text, key = MirrorText.of_mirror(columns), _key_of(own)
+    number = None if key is None else key[1]
+    ranges = ranges_of(_bounds(own.ranges), number)
+    where = CURRENT_ROWS.get(mirror.mode, "")
+    if text is None or duckdb_sql(text, key, ranges, where) != own.table_sql:
+        facts = {"table": own.table, "place": own.delta.path}
+        raise MirrorError(certificate_errors.OTHER_COLUMNS, **facts)
+    done = 0
+    try:
+        for rows in mirror.batches(mirror.snapshot):
+            places = places_of(rows, None if key is None else key[0], ranges)
+            sums.add(places, text.of_rows(rows))
+            done += rows.num_rows
+            show(own.table, done, own.rows)
+    except MirrorError as error:
+        raise _version_gone(own, error) from error
+
+
+def check_source(
+    certificate: Certificate, settings: SourceSettings, show: Show
+) -> Iterator[CheckedTable]:
+    """Compute the certificate again from the tables of a server; yield each result.
+
+    Raises SourceUnavailable if the server lacks transactions of the certificate, and the errors of
+    connecting.
+    """
+    limits = SnapshotSettings()
+    with SelectSession(settings, limits.statement_seconds_max) as session:
+        results = [_checked_source(session, own, limits, show) for own in certificate.tables]
+        later = _is_later(certificate, session)
+    for result in results:
+        result.is_later = later
+        yield result
+
+
+def _checked_source(
+    session: SelectSession, own: CertifiedTable, limits: SnapshotSettings, show: Show
+) -> CheckedTable:
+    result = CheckedTable(own.table, "source", ranges=len(own.ranges))
+    try:
+        sums = Sums(len(own.ranges))
+        _sum_source(session, own, sums, limits, show)
+        _compare(own, sums, result)
+    except SourceUnavailable:
+        raise
+    except ConnectorError as error:
+        result.error = error
+    return result
+
+
+def _sum_source(
+    session: SelectSession, own: CertifiedTable, sums: Sums, limits: SnapshotSettings, show: Show
+) -> None:
+    database, _, table = own.table.partition(".")
+    facts: dict[str, Any] = {"table": own.table, "place": session.name}
+    try:
+        selected = plan(session, PlanJob(0, database, table), limits).table
+    except TableMissing as error:
+        raise SourceRefused(certificate_errors.NO_TABLE, **facts) from error
+    except UnsupportedChange as error:
+        raise SourceRefused(certificate_errors.OTHER_COLUMNS, **facts) from error
+    columns = selected.schema.columns
+    schema = TableSchema(database, table, "", PackedSequence(0, 0), columns)
+    names = [column["name"] for column in own.columns]
+    key = next(
+        (KeyNumber.of(column, schema.by_name[column.name]) for column in selected.key_columns[:1]),
+        None,
+    )
+    text = RowText.of(session, schema, names) if set(names) <= schema.by_name.keys() else None
+    ranges = ranges_of(_bounds(own.ranges), key)
+    if text is None or len(ranges) != len(own.ranges):
+        raise SourceRefused(certificate_errors.OTHER_COLUMNS, **facts)
+    statements = SourceSql(selected.quoted_name, key, text)
+    if statements.whole(ranges) != own.source_sql:
+        raise SourceRefused(certificate_errors.OTHER_COLUMNS, **facts)
+    done = 0
+    for places, sql in statements.parts(ranges):
+        done += take_rows(sums, places, session.query(sql))
+        show(own.table, done, own.rows)
+
+
+def _is_later(certificate: Certificate, session: SelectSession) -> bool:
+    """Return whether the server has transactions that the certificate has not.
+
+    Raises SourceUnavailable if it lacks some.
+    """
+    text, flavour = certificate.source.gtid_set, certificate.source.flavour
+    if text is None:
+        return True
+    wanted = parse_gtid_set(text, flavour)
+    # A replica of MariaDB has in its own log what it wrote itself.
+    names = ("gtid_executed",) if flavour == "mysql" else ("gtid_binlog_pos", "gtid_current_pos")
+    known = [_gtid_set(session, name, flavour) for name in names]
+    having = [own for own in known if contains_all(own, wanted)]
+    if not having:
+        raise SourceUnavailable(certificate_errors.OTHER_SOURCE, server=session.name, gtids=text)
+    return not any(contains_all(wanted, own) for own in having)
+
+
+def _gtid_set(session: SelectSession, name: str, flavour: str) -> AnyGtidSet:
+    (row,) = session.query(f"SELECT @@GLOBAL.{name} AS found")
+    return parse_gtid_set((row["found"] or "").replace("\n", ""), flavour)
+
+
+def _bounds(ranges: Sequence[RangeSums]) -> Iterable[tuple[str | None, str | None]]:
+    return ((own.low, own.high) for own in ranges)
+
+
+def _compare(own: CertifiedTable, sums: Sums, result: CheckedTable) -> None:
+    result.rows = int(sums.rows.sum())
+    for place, certified in enumerate(own.ranges):
+        found = int(sums.rows[place]), sums.totals(place)
+        if found != (certified.rows, certified.sums):
+            result.different.append(DifferentRange(certified, *found))
