@@ -111,8 +111,9 @@ def _foreign(parser: ArgumentParser) -> None:
         default=[],
         metavar="TABLE=TARGET",
         help="Compare a table of the source with one that any program has made of it, such as "
-        "shop.orders=delta:/lake/orders, shop.orders=parquet:/lake/orders or "
-        "shop.orders=mysql://user:password@db2/shop.orders. A pattern such as "
+        "shop.orders=delta:/lake/orders, shop.orders=iceberg:/lake/orders, "
+        "shop.orders=parquet:/lake/orders, shop.orders=mysql://user:password@db2/shop.orders or "
+        "shop.orders=postgresql://user:password@db3/shop.public.orders. A pattern such as "
         "'shop.*=delta:/lake/{table}' names many. It can be given more than once.",
     )
     group.add_argument(

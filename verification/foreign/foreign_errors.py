@@ -20,9 +20,12 @@ TABLES_FILE = configuration_error(
 SERVER_FORM = configuration_error(
     "V151",
     "{target} names no table of a server",
-    "write mysql://USER:PASSWORD@HOST:PORT/DATABASE.TABLE",
+    "write {form}",
     cause="A table of a server is named by the URL of the server, its database and its name.",
-    example={"target": "mysql://audit@db2/orders"},
+    example={
+        "target": "mysql://audit@db2/orders",
+        "form": "mysql://USER:PASSWORD@HOST:PORT/DATABASE.TABLE",
+    },
 )
 MAPPING_FORM = configuration_error(
     "V143",
@@ -34,9 +37,10 @@ MAPPING_FORM = configuration_error(
 NO_TARGET = ErrorCode(
     "V144",
     "there is no table at {target}",
-    "look at the path, and whether this user can read it",
+    "look at the name, and whether this user can read it",
     end=End.COMMAND,
-    cause="The place that was named has no Delta log, no metadata of Iceberg, or no Parquet files.",
+    cause="The place that was named has no Delta log, no metadata of Iceberg, no Parquet files, "
+    "or no table of this name.",
     example={"target": "delta:/lake/orders"},
 )
 OTHER_SCHEMAS = ErrorCode(
@@ -86,4 +90,50 @@ FEATURES = ErrorCode(
     "compare a copy of the table without them",
     cause="The table uses features or types of its format that a reader has to know.",
     example={"target": "delta:/lake/orders", "features": ["v2Checkpoint"]},
+)
+TARGET_AWAY = ErrorCode(
+    "V181",
+    "{server} does not answer: {said}",
+    "look at the address, and whether the server runs",
+    end=End.COMMAND,
+    cause="The server of the target cannot be reached.",
+    example={"server": "dwh:5432", "said": "connection refused"},
+)
+TARGET_LOGIN = ErrorCode(
+    "V182",
+    "{server} refuses the login: {said}",
+    "give an account of the target in its URL",
+    end=End.COMMAND,
+    cause="The server of the target does not know the account, its password, or the database.",
+    example={"server": "dwh:5432", "said": "password authentication failed for user audit"},
+)
+TARGET_RIGHTS = ErrorCode(
+    "V183",
+    "{target}: {said}",
+    "let the account read the table: GRANT SELECT",
+    end=End.COMMAND,
+    cause="The account of the target may not read the table.",
+    example={
+        "target": "postgresql://audit@dwh/shop.public.orders",
+        "said": "permission denied for table orders",
+    },
+)
+TARGET_VALUE = ErrorCode(
+    "V184",
+    "{target}: a value of the column {column} cannot be read: {said}",
+    "leave the column out of the comparison: skip = true in the file of --tables",
+    end=End.COMMAND,
+    cause="Some servers have values that no other program knows, such as the date infinity.",
+    example={"target": "postgresql://audit@dwh/shop.public.orders", "column": "day"},
+)
+TARGET_REFUSED = ErrorCode(
+    "V185",
+    "{target}: the server says: {said}",
+    "do what the server says",
+    end=End.COMMAND,
+    cause="The server of the target ended a query with an error.",
+    example={
+        "target": "postgresql://audit@dwh/shop.public.orders",
+        "said": "canceling statement due to statement timeout",
+    },
 )

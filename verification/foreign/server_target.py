@@ -6,6 +6,7 @@ Each SELECT sees one moment of it. A SELECT of all rows is read as one stream.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from verification.foreign import foreign_errors
 from verification.foreign.server_table import ServerTable
 from verification.foreign.target import Choose, NamedKeys
 
+_FORM: Final = "mysql://USER:PASSWORD@HOST:PORT/DATABASE.TABLE"
+
 
 def split_place(place: str, name: str) -> tuple[tuple[str, str], str]:
     """Return database and table of a place, and the URL of its server; `name` is for people.
@@ -27,7 +30,7 @@ def split_place(place: str, name: str) -> tuple[tuple[str, str], str]:
     parts = urlsplit(f"mysql:{place}")
     database, point, table = unquote(parts.path).strip("/").partition(".")
     if not (database and point and table):
-        raise ConfigError(foreign_errors.SERVER_FORM, target=name)
+        raise ConfigError(foreign_errors.SERVER_FORM, target=name, form=_FORM)
     return (database, table), urlunsplit(parts._replace(path=""))
 
 

@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import ConfigError
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.sections import Section
 from connector.stream.snapshot.copy_requests import names_ignore_case
 from connector.stream.snapshot.table_plan import followed_tables
@@ -23,12 +24,22 @@ from verification.foreign.iceberg_target import IcebergTarget
 from verification.foreign.server_target import ServerTarget, split_place
 from verification.foreign.target import Target
 
+
+def _postgresql(name: str, place: str) -> Target:
+    try:
+        from verification.foreign import postgresql_target  # noqa: PLC0415  # of an extra
+    except ModuleNotFoundError as error:
+        raise ConfigError(settings_errors.POSTGRESQL_EXTRA, said=error) from error
+    return postgresql_target.opened(name, place)
+
+
 _KINDS: Final[Mapping[str, Callable[[str, str], Target]]] = {
     "delta": DeltaTarget,
     "parquet": ParquetTarget,
     "iceberg": IcebergTarget,
     "mysql": ServerTarget,
     "mariadb": ServerTarget,
+    "postgresql": _postgresql,
 }
 _ANY: Final = frozenset("*?[")
 

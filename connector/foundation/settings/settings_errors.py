@@ -232,6 +232,9 @@ HDFS_EXTRA = EXTRA.because(
     "mirror.path {path}: the job needs more packages ({said})", extra="spark,hdfs", was="M422"
 )
 VERIFY_EXTRA = EXTRA.because("verify needs more packages ({said})", extra="spark", was="V101")
+POSTGRESQL_EXTRA = EXTRA.because(
+    "a target of PostgreSQL needs more packages ({said})", extra="spark,postgresql"
+)
 DEMO_EXTRA = EXTRA.because("the demo needs more packages ({said})", extra="demo", was="P301")
 
 OTLP_PAUSE = configuration_error(

@@ -1,0 +1,186 @@
+"""A table of PostgreSQL, by psycopg.
+
+All reads between two refreshes are one transaction, which sees one moment of the table.
+
+https://www.postgresql.org/docs/current/transaction-iso.html#XACT-REPEATABLE-READ
+https://www.psycopg.org/psycopg3/docs/advanced/cursors.html#server-side-cursors
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import psycopg
+import pyarrow as pa
+from psycopg import errors, sql
+
+from stream_jobs.errors import MirrorError
+from verification.foreign import foreign_errors
+from verification.foreign.sql_target import Dialect, SqlColumn, SqlPlace, SqlTarget, table_of
+
+_CONNECT_SECONDS: Final = 10
+_ROWS: Final = 20_000  # that are in memory at a time
+_SETTINGS: Final = " ".join(
+    f"-c {name}={value}"
+    for name, value in {
+        "TimeZone": "UTC",
+        "DateStyle": "ISO",
+        "extra_float_digits": "1",
+        "default_transaction_read_only": "on",
+    }.items()
+)
+_COLUMNS: Final = """
+    SELECT a.attname, coalesce(b.typname, t.typname),
+        CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END
+    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+        LEFT JOIN pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
+    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY a.attnum
+"""
+_INDEX: Final = """
+    SELECT 1 FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
+    WHERE i.indrelid = to_regclass(%s) AND a.attnum = i.indkey[0] AND a.attname = %s
+        AND i.indisvalid AND i.indpred IS NULL
+"""
+_ESTIMATE: Final = "SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass(%s)"
+
+_TEXT: Final = pa.string()
+# By the names of types in pg_type; all others are texts.
+_KINDS: Final = {
+    "bool": pa.bool_(),
+    "int2": pa.int16(),
+    "int4": pa.int32(),
+    "int8": pa.int64(),
+    "float4": pa.float32(),
+    "float8": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", "UTC"),
+}
+_LISTS: Final = frozenset({"_text", "_varchar", "_bpchar"})
+_DECIMAL_DIGITS: Final = 38
+
+
+def _column(name: str, kind: str, modifier: int, quoted: str) -> SqlColumn:
+    """Return how a column of a type is selected."""
+    if kind == "bytea":
+        return SqlColumn(name, quoted, pa.binary(), pa.binary())
+    if kind in _LISTS:
+        return SqlColumn(name, f"{quoted}::text[]", pa.list_(_TEXT), pa.list_(_TEXT))
+    if kind in ("interval", "time"):
+        microseconds = f"(extract(epoch from {quoted}) * 1000000)::bigint"
+        return SqlColumn(name, microseconds, pa.int64(), pa.duration("us"))
+    own = _KINDS.get(kind, _TEXT)
+    if kind == "numeric" and modifier >= _HEAD:
+        # https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/numeric.c
+        precision, scale = (modifier - _HEAD) >> 16 & 0xFFFF, (modifier - _HEAD) & 0x7FF
+        if 0 <= scale <= precision <= _DECIMAL_DIGITS:
+            own = pa.decimal128(precision, scale)
+    if kind == "timestamptz":
+        return SqlColumn(name, f"({quoted} AT TIME ZONE 'UTC')::text", _TEXT, own)
+    return SqlColumn(name, f"{quoted}::text", _TEXT, own)
+
+
+# Of the modifier of a type, before its digits.
+_HEAD: Final = 4
+
+
+class Postgresql(Dialect):
+    """A connection to one table."""
+
+    form = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE.SCHEMA.TABLE"
+    has_versions = True
+
+    def __init__(self, place: SqlPlace, name: str) -> None:
+        """Log in; `name` is for people. Raises MirrorError."""
+        self._name = name
+        self._server = place.server
+        database, *table = place.names
+        self._table = sql.Identifier(*table).as_string()
+        try:
+            self._connection = psycopg.connect(
+                host=place.host,
+                port=place.port,
+                user=place.user,
+                password=place.password,
+                dbname=database,
+                application_name="binlog-connector verify",
+                connect_timeout=_CONNECT_SECONDS,
+                options=_SETTINGS,
+                **dict[str, Any](place.options),
+            )
+        except psycopg.Error as error:
+            raise self._failure(error) from error
+        self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+
+    def begin(self) -> None:
+        try:
+            self._connection.rollback()
+        except psycopg.Error as error:
+            raise self._failure(error) from error
+
+    def columns(self) -> list[SqlColumn]:
+        rows = self._query(_COLUMNS, [self._table])
+        return [_column(name, kind, own, self.quoted(name)) for name, kind, own in rows]
+
+    def estimated_rows(self) -> int:
+        ((rows,),) = self._query(_ESTIMATE, [self._table])
+        return max(0, int(rows))
+
+    def has_index(self, name: str) -> bool:
+        return bool(self._query(_INDEX, [self._table, name]))
+
+    def quoted(self, name: str) -> str:
+        return sql.Identifier(name).as_string()
+
+    def condition(self, names: Sequence[str], keys: Sequence[tuple[object, ...]]) -> str:
+        key = f"({', '.join('%s' for _ in names)})"
+        columns = ", ".join(self.quoted(name).replace("%", "%%") for name in names)
+        return f"({columns}) IN ({', '.join(key for _ in keys)})"
+
+    def rows(
+        self, columns: Sequence[SqlColumn], where: str, values: Sequence[object]
+    ) -> Iterator[pa.Table]:
+        parts = ", ".join(column.expression for column in columns)
+        text = f"SELECT {parts} FROM {self._table}"  # noqa: S608 - quoted names
+        if where:
+            text = f"{text.replace('%', '%%')} WHERE {where}"
+        try:
+            with self._connection.cursor(name="rows") as cursor:
+                cursor.execute(text.encode(), values or None)
+                while rows := cursor.fetchmany(_ROWS):
+                    yield table_of(rows, columns)
+        except psycopg.Error as error:
+            raise self._failure(error) from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _query(self, text: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(text.encode(), values)
+                return cursor.fetchall()
+        except psycopg.Error as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: psycopg.Error) -> MirrorError:
+        """Return what an error of the driver is."""
+        said = " ".join(str(error).split())
+        if isinstance(error, errors.InsufficientPrivilege):
+            return MirrorError(foreign_errors.TARGET_RIGHTS, target=self._name, said=said)
+        # An error that the server did not send has no state.
+        if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
+            _, fatal, refused = said.partition("FATAL:")
+            if fatal:
+                facts = {"server": self._server, "said": refused.strip()}
+                return MirrorError(foreign_errors.TARGET_LOGIN, **facts)
+            return MirrorError(foreign_errors.TARGET_AWAY, server=self._server, said=said)
+        return MirrorError(foreign_errors.TARGET_REFUSED, target=self._name, said=said)
+
+
+def opened(name: str, place: str) -> SqlTarget:
+    """Return the target of a place. Raises ConfigError for another form, and MirrorError."""
+    own = SqlPlace.of(place, name, Postgresql.form, (2, 3))
+    return SqlTarget(name, Postgresql(own, name))
