@@ -132,7 +132,8 @@ class Postgresql(Dialect):
         return bool(self._query(_INDEX, [self._table, name]))
 
     def quoted(self, name: str) -> str:
-        return sql.Identifier(name).as_string()
+        text: str = sql.Identifier(name).as_string()
+        return text
 
     def condition(self, names: Sequence[str], keys: Sequence[tuple[object, ...]]) -> str:
         key = f"({', '.join('%s' for _ in names)})"
@@ -161,7 +162,8 @@ class Postgresql(Dialect):
         try:
             with self._connection.cursor() as cursor:
                 cursor.execute(text.encode(), values)
-                return cursor.fetchall()
+                found: list[tuple[Any, ...]] = cursor.fetchall()
+                return found
         except psycopg.Error as error:
             raise self._failure(error) from error
 
