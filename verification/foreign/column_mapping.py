@@ -6,6 +6,8 @@ programs add mark deleted rows, which are as good as absent, or are ignored.
 https://debezium.io/documentation/reference/stable/transformations/event-flattening.html
 https://fivetran.com/docs/core-concepts/system-columns-and-tables
 https://docs.airbyte.com/platform/understanding-airbyte/airbyte-metadata-fields
+https://clickhouse.com/docs/integrations/clickpipes/mysql/deduplication
+https://clickhouse.com/docs/engines/database-engines/materialized-mysql
 """
 
 from __future__ import annotations
@@ -27,7 +29,18 @@ from verification.digests import row_digests
 from verification.foreign import foreign_errors
 from verification.foreign.forms import Form, limited, of_source
 
-_METADATA: Final = ("__", "_fivetran_", "_dlt_", "_airbyte_", "_ab_", "_sdc_", "_cdc_", "_hoodie_")
+_METADATA: Final = (
+    "__",
+    "_fivetran_",
+    "_dlt_",
+    "_airbyte_",
+    "_ab_",
+    "_sdc_",
+    "_cdc_",
+    "_hoodie_",
+    "_peerdb_",
+    "_version",
+)
 _TRUE: Final = frozenset({"true", "t", "1", "yes", "y"})
 _DELETES: Final = frozenset({"d", "delete", "deleted"})
 # An unfit value makes a digest that no row of the source has.
@@ -42,6 +55,10 @@ def _is_delete(value: object) -> bool:
     return str(value).lower() in _DELETES
 
 
+def _is_negative(value: object) -> bool:
+    return str(value).startswith("-")
+
+
 def _is_there(value: object) -> bool:
     return value is not None and value != ""
 
@@ -52,6 +69,8 @@ _MARKS: Final[Mapping[str, Callable[[object], bool]]] = {
     "_fivetran_deleted": _is_true,
     "_deleted": _is_true,
     "is_deleted": _is_true,
+    "_peerdb_is_deleted": _is_true,
+    "_sign": _is_negative,
     "__op": _is_delete,
     "_op": _is_delete,
     "op": _is_delete,

@@ -33,6 +33,14 @@ def _postgresql(name: str, place: str) -> Target:
     return postgresql_target.opened(name, place)
 
 
+def _clickhouse(name: str, place: str) -> Target:
+    try:
+        from verification.foreign import clickhouse_target  # noqa: PLC0415  # of an extra
+    except ModuleNotFoundError as error:
+        raise ConfigError(settings_errors.CLICKHOUSE_EXTRA, said=error) from error
+    return clickhouse_target.opened(name, place)
+
+
 _KINDS: Final[Mapping[str, Callable[[str, str], Target]]] = {
     "delta": DeltaTarget,
     "parquet": ParquetTarget,
@@ -40,6 +48,7 @@ _KINDS: Final[Mapping[str, Callable[[str, str], Target]]] = {
     "mysql": ServerTarget,
     "mariadb": ServerTarget,
     "postgresql": _postgresql,
+    "clickhouse": _clickhouse,
 }
 _ANY: Final = frozenset("*?[")
 

@@ -235,6 +235,9 @@ VERIFY_EXTRA = EXTRA.because("verify needs more packages ({said})", extra="spark
 POSTGRESQL_EXTRA = EXTRA.because(
     "a target of PostgreSQL needs more packages ({said})", extra="spark,postgresql"
 )
+CLICKHOUSE_EXTRA = EXTRA.because(
+    "a target of ClickHouse needs more packages ({said})", extra="spark,clickhouse"
+)
 DEMO_EXTRA = EXTRA.because("the demo needs more packages ({said})", extra="demo", was="P301")
 
 OTLP_PAUSE = configuration_error(

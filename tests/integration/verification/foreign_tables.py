@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from local_stack import Endpoint
+    from verification.foreign.target import Target
 
 Row = dict[str, Any]
 
@@ -203,7 +204,10 @@ def write(path: Path, data: pa.Table) -> None:
 
 @contextmanager
 def comparison(
-    table: ForeignTable, columns: Mapping[str, ColumnChoice] | None = None, lag_seconds: float = 1.0
+    table: ForeignTable,
+    columns: Mapping[str, ColumnChoice] | None = None,
+    lag_seconds: float = 1.0,
+    target: Target | None = None,
 ) -> Iterator[ForeignCheck]:
     """Yield a comparison that is about to run, so that something can happen before it does."""
     settings = source_settings(table.url)
@@ -213,7 +217,7 @@ def comparison(
         source = SourceRows(
             session, lambda: SelectSession(settings), name, SnapshotSettings(), ReadRate(0)
         )
-        target = choice.opened()
+        target = target or choice.opened()
         target.refresh()
         mapping = MappingGuess(source, target, choice).mapping()
         log = SourceLog(settings, source, mapping, lag_seconds)

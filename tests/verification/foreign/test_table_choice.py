@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
+from verification import foreign
 from verification.foreign.table_choice import read_choice
 
+if TYPE_CHECKING:
+    from connector.foundation.errors.code import ErrorCode
 
-def test_a_target_of_a_package_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    monkeypatch.delitem(sys.modules, "verification.foreign.postgresql_target", raising=False)
-    choice = read_choice("shop.orders=postgresql://audit:secret@dwh/shop.public.orders")
+
+@pytest.mark.parametrize(
+    ("kind", "package", "code"),
+    [
+        ("postgresql", "psycopg", settings_errors.POSTGRESQL_EXTRA),
+        ("clickhouse", "clickhouse_connect", settings_errors.CLICKHOUSE_EXTRA),
+    ],
+)
+def test_a_target_of_a_package_that_is_missing_is_refused(
+    monkeypatch: pytest.MonkeyPatch, kind: str, package: str, code: ErrorCode
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"verification.foreign.{kind}_target", raising=False)
+    monkeypatch.delattr(foreign, f"{kind}_target", raising=False)
+    choice = read_choice(f"shop.orders={kind}://audit:secret@dwh/shop.orders")
     with pytest.raises(ConfigError) as raised:
         choice.opened()
-    assert raised.value.code is settings_errors.POSTGRESQL_EXTRA
-    assert "pip install 'binlog-connector[spark,postgresql]'" in str(raised.value)
+    assert raised.value.code is code
+    assert f"pip install 'binlog-connector[spark,{kind}]'" in str(raised.value)
 
 
 @pytest.mark.parametrize(

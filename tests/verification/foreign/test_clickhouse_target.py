@@ -1,0 +1,61 @@
+"""How columns of ClickHouse are selected, and what is refused; the engine itself is asked by
+`python -m tests.integration.verification.foreign_clickhouse`.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from connector.foundation.errors import ConfigError
+from local_stack.server import free_port
+from stream_jobs.errors import MirrorError
+from verification.foreign import foreign_errors
+from verification.foreign.clickhouse_target import column_of, opened
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "own"),
+    [
+        ("Nullable(Int32)", "`c`", pa.int32()),
+        ("LowCardinality(Nullable(String))", "toValidUTF8(`c`)", pa.string()),
+        ("SimpleAggregateFunction(anyLast, Nullable(UInt64))", "`c`", pa.uint64()),
+        ("FixedString(36)", "toValidUTF8(toStringCutToZero(`c`))", pa.string()),
+        ("Decimal(10, 2)", "`c`", pa.decimal128(10, 2)),
+        ("Decimal(65, 2)", "toString(`c`)", pa.string()),
+        ("Nullable(Date)", "toDate32(`c`)", pa.date32()),
+        (
+            "DateTime64(3, 'Europe/Berlin')",
+            "toUnixTimestamp64Micro(toDateTime64(`c`, 6))",
+            pa.timestamp("us", "UTC"),
+        ),
+        ("Enum8('a' = 1, 'b' = 2)", "toString(`c`)", pa.string()),
+        ("Array(String)", "`c`", pa.list_(pa.string())),
+        ("Map(String, UInt8)", "toJSONString(`c`)", pa.string()),
+        ("UUID", "toString(`c`)", pa.string()),
+    ],
+)
+def test_a_type_says_how_a_column_is_selected(kind: str, expression: str, own: pa.DataType) -> None:
+    found = column_of("c", kind, "`c`", is_text=True)
+    assert (found.expression, found.kind) == (expression, own)
+
+
+def test_bytes_stay_bytes() -> None:
+    found = column_of("c", "Nullable(String)", "`c`", is_text=False)
+    assert (found.expression, found.kind) == ("CAST(`c`, 'Nullable(String)')", pa.binary())
+
+
+def test_a_server_that_is_away_has_a_code() -> None:
+    place = f"//audit:secret@127.0.0.1:{free_port()}/shop.orders"
+    with pytest.raises(MirrorError) as raised:
+        opened("clickhouse://audit@127.0.0.1/shop.orders", place)
+    assert raised.value.code is foreign_errors.TARGET_AWAY
+    assert "Connection refused" in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_place_without_a_table_is_refused() -> None:
+    with pytest.raises(ConfigError) as raised:
+        opened("clickhouse://host/orders", "//host/orders")
+    assert raised.value.code is foreign_errors.SERVER_FORM
+    assert "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE.TABLE" in str(raised.value)
