@@ -24,6 +24,8 @@ from benchmarks.live import measure_live
 from benchmarks.memory import measure_memory
 from benchmarks.mirror import PARTS, measure_mirror
 from benchmarks.mirror_formats import measure_mirror_formats
+from benchmarks.pace import ROWS as PACE_ROWS
+from benchmarks.pace import measure_pace
 from benchmarks.page import measure_page
 from benchmarks.process import RunFailed, say
 from benchmarks.replay import measure_replay
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
 QUICK_SCALE = 0.05
 # These need no server with data.
 # They print what they measure, and the documents do not have it.
-_PRINTED = ("replica", "formats", "mirror-formats", "page")
-_WITHOUT_DATA = {"mirror", "mirror-formats", "replica", "report", "verify"}
+_PRINTED = ("replica", "formats", "mirror-formats", "page", "pace")
+_WITHOUT_DATA = {"mirror", "mirror-formats", "pace", "replica", "report", "verify"}
 
 
 def _arguments() -> argparse.Namespace:
@@ -66,7 +68,9 @@ def _arguments() -> argparse.Namespace:
         "--part", action="append", choices=PARTS, help="of the mirror alone; all without one"
     )
     parser.add_argument(
-        "--rows", type=int, help=f"of the table that verify compares; {ROWS:,} at scale 1"
+        "--rows",
+        type=int,
+        help=f"of the table that verify compares, {ROWS:,} at scale 1, or of pace, {PACE_ROWS:,}",
     )
     parser.add_argument(
         "--tables",
@@ -137,6 +141,10 @@ def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> No
     if "page" in wanted:
         costs = measure_page(home, data, arguments.runs, arguments.seconds, compiled)
         home.store("page", costs)
+    if "pace" in wanted:
+        rows = arguments.rows or int(PACE_ROWS * arguments.scale)
+        found = measure_pace(home, rows, arguments.runs, arguments.seconds, compiled)
+        home.store("pace", found)
     for name in SUBCOMMANDS:
         if name in wanted:
             started = time.monotonic()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
@@ -20,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
-from connector.foundation.settings.sections import SnapshotSettings
-from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits, wait_while_busy
+from connector.stream.snapshot.source_pace import SourcePace
+from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
 from connector.stream.source.select_session import SelectSession
 from verification.shared_looks import Lender
 
@@ -58,28 +57,6 @@ _LOOK_SECONDS: Final = 1.0
 _RANGES_OF_A_SELECT: Final = 10
 
 
-# Time that went by without reading counts only so far: nobody reads much at once after a pause.
-_CREDIT_SECONDS: Final = 1.0
-
-
-class ReadRate:
-    """Lets threads read at most so many rows a second together."""
-
-    def __init__(self, rows_per_second: int) -> None:
-        """Limit the rows; 0 does not."""
-        self._rows_per_second = rows_per_second
-        self._due = time.monotonic()
-        self._lock = threading.Lock()
-
-    def seconds(self, rows: int) -> float:
-        """Return how long to wait after so many more rows were read."""
-        now = time.monotonic()
-        with self._lock:
-            begin = max(self._due, now - _CREDIT_SECONDS)
-            self._due = begin + rows / (self._rows_per_second or float("inf"))
-            return max(0.0, self._due - now)
-
-
 def lender_of(open_session: Callable[[], SelectSession], most: int) -> Lender[SelectSession]:
     """Return what lends sessions, at most so many at a time."""
     return Lender(open_session, SelectSession.close, most, lambda session: not session.is_closed)
@@ -91,21 +68,20 @@ class ServerChecksums:
     def __init__(
         self,
         lent_session: Open,
-        settings: SnapshotSettings,
-        pace: ReadRate,
+        pace: SourcePace,
         table: str,
         key: KeyNumber,
         text: RowText,
     ) -> None:
         """Read `table`, a name in SQL; `lent_session` lends a connection for each statement."""
         self._lent_session = lent_session
-        self._settings = settings
+        self._settings = pace.settings
         self._pace = pace
         self._table = table
         self._key = key
         self._hash = sql_of_hash(text.sql)
         self._closing = threading.Event()
-        self._pool = ThreadPoolExecutor(settings.connections, "verify")
+        self._pool = ThreadPoolExecutor(pace.settings.connections, "verify")
 
     def __enter__(self) -> Self:
         return self
@@ -152,9 +128,12 @@ class ServerChecksums:
 
     def _sums(self, ranges: KeyRanges) -> Checksums | None:
         try:
-            with self._lent_session() as session:
-                wait_while_busy(session, self._settings, self._closing)
+            with (
+                self._lent_session() as session,
+                self._pace.read(session, self._closing, (self._table, "sums")) as turn,
+            ):
                 rows = session.query(self._sql(session, ranges))
+                turn.rows = sum(int(row["found"] or 0) for row in rows)
         except (SourceUnavailable, SourceRefused) as error:
             if error.number in TIMEOUTS:
                 return None
@@ -167,7 +146,6 @@ class ServerChecksums:
             place = int(row["place"] or 0)
             sums.rows[place] = int(row["found"] or 0)
             sums.xors[place] = int(row["total"] or 0)
-        self._closing.wait(self._pace.seconds(int(sums.rows.sum())))
         return sums
 
     def _sql(self, session: SelectSession, ranges: KeyRanges) -> str:

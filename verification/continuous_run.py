@@ -78,7 +78,7 @@ class ContinuousRun:
                 with Pipeline(
                     self._settings, limits.patience_seconds, limits.rows_per_second
                 ) as pipeline:
-                    self._connected()
+                    self._connected(pipeline)
                     self._round(pipeline)
             except ConnectorError as error:
                 self._pause(self._interrupted(error))
@@ -191,7 +191,8 @@ class ContinuousRun:
             "not_compared": len(tables) - len(compared),
         }
 
-    def _connected(self) -> None:
+    def _connected(self, pipeline: Pipeline) -> None:
+        self._metrics.pace = lambda: pipeline.pace.state
         self._metrics.is_connected = True
         self._metrics.interrupted_by = ""
         self._asked_at = time.monotonic()

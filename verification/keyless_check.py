@@ -21,7 +21,6 @@ afterwards. The snapshot may have the transactions between the two, or not.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -39,7 +38,6 @@ from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, Seque
 from connector.foundation.errors import DecodeError, SourceRefused
 from connector.stream.snapshot import copy_errors, watermark
 from connector.stream.snapshot.keyset import select_rows
-from connector.stream.snapshot.table_reader import wait_while_busy
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.errors import MirrorError
@@ -167,7 +165,7 @@ class SourceSnapshot:
         if not source.has_snapshots or not (identity.flavour == "mariadb" or identity.gtid):
             raise MirrorError(verify_errors.NO_MOMENT, table=source.schema.name)
         self._source = source
-        self._settings = pipeline.settings.snapshot
+        self._pace = pipeline.pace
         # The session of the snapshot is busy while rows come.
         self._asking = pipeline.session
         self._opened = ExitStack()
@@ -206,12 +204,16 @@ class SourceSnapshot:
         """
         source, table = self._source, self._source.selected
         pieces = self._session.read_chunks(select_rows(table, (), ""), table.writer(), _PIECE_BYTES)
-        for chunk, _ in pieces:
+        is_last = False
+        while not is_last:
+            # The session of the snapshot is busy: another one asks what the source says.
+            with self._pace.read(self._asking, Event(), source.schema.name) as turn:
+                chunk, is_last = next(pieces)
+                turn.rows = chunk.count
             if chunk.refused:
                 raise chunk.refused[0].error
             if chunk.count:
                 yield source.typed(chunk.values(), "after")
-            wait_while_busy(self._asking, self._settings, Event())
         schema = source.schema
         if SelectedTable.describe(self._asking, schema.database, schema.table) != table:
             raise SourceRefused(copy_errors.OTHER_TABLE_NOW)
@@ -324,7 +326,6 @@ class KeylessTableCheck:
                 tally.add(row_digests(data, mirror.columns), source=1)
                 result.rows += data.num_rows
                 self._count(data.num_rows)
-                time.sleep(self._pipeline.pace.seconds(data.num_rows))
             meanwhile.take_back(tally)
             different = 0
             for digest, counts in tally.unequal():

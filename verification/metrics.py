@@ -6,7 +6,7 @@ format is https://prometheus.io/docs/instrumenting/exposition_formats/
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,8 @@ from prometheus_client.registry import Collector
 from connector.foundation import http_server
 from connector.foundation.http_server import Endpoints, Page
 from connector.foundation.metrics import turning
+from connector.replication.read_pace import PaceState
+from connector.stream.metrics.prometheus import READS, READS_HELD
 from verification.report import TableResult
 from verification.source_moment import SourceMoment
 
@@ -69,6 +71,8 @@ class VerificationMetrics:
         self.round_tables = 0
         self.round_ended = 0
         self.round_rows = 0
+        # How much of the source may be read at a time; None before it was reached.
+        self.pace: Callable[[], PaceState | None] = lambda: None
         # The table that is being compared, or "".
         self.current = ""
         # When something was read last; a pause moves it to its end.
@@ -123,7 +127,21 @@ class MetricsCollector(Collector):
             PREFIX + "verify_rounds", "Rounds over all tables", labels=["pipeline"]
         )
         rounds.add_metric(pipeline, metrics.rounds)
-        yield from (up, rounds, *self._round(), *self._tables())
+        yield from (up, rounds, *self._pace(), *self._round(), *self._tables())
+
+    def _pace(self) -> Iterator[Metric]:
+        pace = self._metrics.pace()
+        if pace is None:
+            return
+        reads = GaugeMetricFamily(PREFIX + "verify_reads", READS, labels=["pipeline"])
+        reads.add_metric([self._metrics.pipeline], pace.reads)
+        yield reads
+        if pace.held_by is not None:
+            held = GaugeMetricFamily(
+                PREFIX + "verify_reads_held", READS_HELD, labels=["pipeline", "figure"]
+            )
+            held.add_metric([self._metrics.pipeline, pace.held_by.value], 1)
+            yield held
 
     def _round(self) -> Iterator[Metric]:
         metrics = self._metrics

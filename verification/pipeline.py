@@ -26,10 +26,11 @@ from connector.stream.sink import connection
 from connector.stream.sink.connection import connector_error, consumer_settings
 from connector.stream.sink.recovery import read_progress
 from connector.stream.sink.state_follower import StateFollower
+from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition, log_end
 from connector.stream.source.select_session import SelectSession
 from verification import verify_errors
-from verification.checksums import ReadRate, lender_of
+from verification.checksums import lender_of
 from verification.shared_looks import Lender, SharedLook
 from verification.source_moment import SourceMoment, read_moment
 from verification.table_history import TableHistory
@@ -101,7 +102,7 @@ class Pipeline:
         """
         self.settings = settings
         # Of the rows that are read of the source.
-        self.pace = ReadRate(rows_per_second)
+        self.pace = SourcePace(settings.snapshot, rows_per_second)
         self._patience_seconds = patience_seconds
         progress = read_progress(settings.kafka, settings.name)
         if progress is None:

@@ -19,6 +19,7 @@ from connector.binlog.sql_text import sql_text
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.snapshot.keyset import select_rows
+from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.row_hashes import Keys
@@ -36,7 +37,7 @@ from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import DOMAIN, MODE_PROPERTY, Progress
 from stream_jobs.tables.mirror_table import MirrorTable
 from verification import verify_errors
-from verification.checksums import Checksums, ReadRate, ServerChecksums, lender_of
+from verification.checksums import Checksums, ServerChecksums, lender_of
 from verification.digests import Digest, places_of, row_digests
 from verification.key_ranges import KeyRanges
 from verification.key_texts import condition_of_keys, select_literal
@@ -119,7 +120,7 @@ class ReplicaSide:
         self._storage = own.delta.storage
         self._source = source
         # The settings that spare the source are not for this server.
-        self._settings = settings.model_copy(update={"threads_running_max": 0, "pause_query": None})
+        self._pace = SourcePace.unlimited(settings)
         self._name = source.schema.name
         self._mark: ReplicatedTable | None = None
         self._ranges: KeyRanges | None = None
@@ -232,10 +233,10 @@ class ReplicaSide:
         key = self._source.key_number
         assert key is not None
         assert self._text is not None
-        settings, place = self._settings, self._place.sql
+        pace, place = self._pace, self._place.sql
         with (
-            lender_of(self._server.open_session, settings.connections) as sessions,
-            ServerChecksums(sessions.lent, settings, ReadRate(0), place, key, self._text) as server,
+            lender_of(self._server.open_session, pace.settings.connections) as sessions,
+            ServerChecksums(sessions.lent, pace, place, key, self._text) as server,
         ):
             return server.gathered(server.begin(ranges), len(ranges), show)
 

@@ -235,7 +235,7 @@ class Run:
             pipeline.session,
             pipeline.lent_session,
             (database, table),
-            pipeline.settings.snapshot,
+            pipeline.pace,
             self._choices,
             self._job.mirror.zero_dates,
             None if defined is None else defined.plan,

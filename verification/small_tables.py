@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 import numpy as np
 
 from connector.foundation.errors import ConnectorError, SourceRefused, SourceUnavailable
-from connector.stream.snapshot.table_reader import time_limits, wait_while_busy
+from connector.stream.snapshot.table_reader import time_limits
 from verification.checksums import Checksums, sql_of_hash
 from verification.mirror_side import MirrorSide
 from verification.report import TableResult
@@ -143,8 +143,10 @@ class SmallTables:
         """Return the sums at the source; None if it does not answer, or refuses a table."""
         settings = self._pipeline.settings.snapshot
         try:
-            with self._pipeline.lent_session() as session:
-                wait_while_busy(session, settings, self._closing)
+            with (
+                self._pipeline.lent_session() as session,
+                self._pipeline.pace.read(session, self._closing, "small tables") as turn,
+            ):
                 before, hint = time_limits(session, settings)
                 selects = [
                     f"SELECT {'' if place else hint}{place} AS place, COUNT(*) AS found, "  # noqa: S608 - quoted names
@@ -152,6 +154,7 @@ class SmallTables:
                     for place, (table, text) in enumerate(tables)
                 ]
                 rows = session.query(before + " UNION ALL ".join(selects))
+                turn.rows = sum(int(row["found"] or 0) for row in rows)
         except (SourceUnavailable, SourceRefused):
             return None
         sums = Checksums(len(tables))
@@ -159,7 +162,6 @@ class SmallTables:
             place = int(row["place"] or 0)
             sums.rows[place] = int(row["found"] or 0)
             sums.xors[place] = int(row["total"] or 0)
-        self._closing.wait(self._pipeline.pace.seconds(int(sums.rows.sum())))
         return sums
 
 

@@ -14,8 +14,9 @@ from typing import Final
 import pyarrow as pa
 
 from connector.foundation.contract import SchemaColumn
-from connector.foundation.settings.sections import SnapshotSettings
+from connector.replication.read_pace import chunk_rows
 from connector.stream.snapshot import jobs
+from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_plan import plan
 from connector.stream.snapshot.table_reader import Pause, TableReader
 from connector.stream.snapshot.table_state import KeyRange
@@ -124,6 +125,8 @@ class SourceKeys:
         return list(zip(*(rows[name].to_pylist() for name in names), strict=True))
 
 
+# After a chunk that was read in time, the next one may have so many times its rows.
+_GROWTH: Final = 2
 # Before rows are read again that the server was too busy to read.
 _BUSY_SECONDS = 10.0
 
@@ -136,22 +139,23 @@ class SourceTable:
         session: SelectSession,
         lent_session: Callable[[], AbstractContextManager[SelectSession]],
         name: tuple[str, str],
-        settings: SnapshotSettings,
+        pace: SourcePace,
         choices: TableOptionsResolver,
         zero_dates: ZeroDates,
         planned: jobs.TablePlan | None = None,
     ) -> None:
         """Look at the table `name`, a database and a table, unless it is `planned`.
 
-        `lent_session` lends a connection for each chunk.
+        `lent_session` lends a connection for each chunk, which is read at the `pace` of the source.
 
         Raises the errors of the session, as `SelectedTable.describe` does.
         """
-        self._settings = settings.model_copy(update={"connections": 1})
+        self._settings = pace.settings
         if planned is None:
-            planned = plan(session, jobs.PlanJob(0, *name), self._settings)
+            one_range = pace.settings.model_copy(update={"connections": 1})
+            planned = plan(session, jobs.PlanJob(0, *name), one_range)
         self._planned = planned
-        self._reader = TableReader(lent_session, self._settings, Event())
+        self._reader = TableReader(lent_session, pace, Event())
         selected = planned.table.schema
         own = TableSchema(*name, selected.schema_id, PackedSequence(0, 0), selected.columns)
         self.schema = choices.applied(own, [])
@@ -206,7 +210,9 @@ class SourceTable:
                 yield self.typed(read.chunk.values(), "after")
             if read.is_last:
                 return
-            after, limit = read.chunk.last_key, read.limit
+            after = read.chunk.last_key
+            limit = min(read.limit * _GROWTH, self._settings.chunk_rows)
+            limit = chunk_rows(limit, read.chunk.count, read.seconds)
 
     def typed(
         self, values: Sequence[bytes], image: str, names: Collection[str] | None = None

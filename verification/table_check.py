@@ -5,7 +5,6 @@ compared again with the mirror as it is then, so few rows are left to be read on
 still differ are candidates, which `candidate_check` reads again; rows that differ can be repaired.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -129,9 +128,8 @@ def unequal_ranges(
         ranges = equal.rest()
         result.rows = result.mirror_rows = result.summed_rows = equal.rows
         result.rows_from_state = equal.rows
-    settings = pipeline.settings.snapshot
     with ServerChecksums(
-        pipeline.lent_session, settings, pipeline.pace, source.quoted_name, key, text
+        pipeline.lent_session, pipeline.pace, source.quoted_name, key, text
     ) as sums:
         return ChecksumComparison(sums, mirror, text, result, show, equal).unequal(ranges)
 
@@ -322,7 +320,6 @@ class TableCheck:
                 yield self._keys(rows, keys, np.flatnonzero(~equal))
                 result.rows += rows.num_rows
                 self._count(rows.num_rows)
-                time.sleep(self._pipeline.pace.seconds(rows.num_rows))
 
     def _surplus(self, index: RowIndex) -> Iterator[tuple[list[Digest], list[RowKey]]]:
         """Yield the keys that only the mirror had."""

@@ -104,8 +104,8 @@ DISMISSED_ROWS = OPTIONS.because(
     "--dismiss and --where do not go together; leave one of them out", was="R824"
 )
 NEEDS_MIRROR = OPTIONS.because(
-    "tables, --repair, --no-values, --sample and --state are for --mirror and --replica, and "
-    "--since is for --mirror",
+    "tables, --repair, --no-values, --sample, --state and --pace are for --mirror and --replica, "
+    "and --since is for --mirror",
     was="V111",
 )
 NEEDS_TOPICS = OPTIONS.because("--from and --to are for --topics", was="V112")

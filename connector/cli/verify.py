@@ -105,7 +105,9 @@ def _require_fitting(arguments: Namespace) -> None:
         raise ConfigError(command_errors.WHAT)
     parts = [each is not None for each in (arguments.sample, arguments.since, arguments.state)]
     shown = arguments.no_values or arguments.all
-    of_tables = bool(arguments.tables) or arguments.repair or shown or any(parts)
+    # What is read of tables.
+    read = bool(arguments.tables) or arguments.repair or arguments.pace is not None
+    of_tables = read or shown or any(parts)
     if (topics and of_tables) or (replica and arguments.since is not None):
         raise ConfigError(command_errors.NEEDS_MIRROR)
     not_forever = arguments.json or shown or any(parts)

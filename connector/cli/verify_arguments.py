@@ -209,6 +209,12 @@ def _part(parser: ArgumentParser) -> None:
         "[default: 0; verify.rows_per_second with --forever]",
     )
     group.add_argument(
+        "--pace",
+        choices=("adaptive", "full"),
+        help="How fast the source is read, as snapshot.pace says: by its figures, or as fast as "
+        "its connections can. [default: snapshot.pace; adaptive with --table]",
+    )
+    group.add_argument(
         "--max-differences",
         type=whole_number(1),
         default=1000,

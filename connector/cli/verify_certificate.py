@@ -10,7 +10,7 @@ from typing import Any
 from connector.cli.configuration import loaded
 from connector.cli.exit_codes import say
 from connector.cli.log_input import password_of
-from connector.cli.verify_mirror import progress_display, shown
+from connector.cli.verify_mirror import paced, progress_display, shown
 from connector.foundation.errors.message import visible
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
@@ -42,7 +42,7 @@ def make_certificate(arguments: Namespace) -> int:
     run = RunProgress()
     with shown(run):
         found = certify(
-            loaded(arguments.config),
+            paced(loaded(arguments.config), arguments.pace),
             arguments.mirror,
             arguments.tables,
             arguments.patience,

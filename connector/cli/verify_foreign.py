@@ -25,7 +25,12 @@ def verify_foreign(arguments: Namespace) -> int:
     source = source_settings(url, password=password_of(url, arguments.password_env))
     choices = [read_choice(text) for text in arguments.table]
     choices += read_choices(arguments.file_of_tables) if arguments.file_of_tables else []
-    limits = ForeignLimits(arguments.lag, arguments.max_differences, arguments.rows_per_second or 0)
+    limits = ForeignLimits(
+        arguments.lag,
+        arguments.max_differences,
+        arguments.rows_per_second or 0,
+        arguments.pace or "adaptive",
+    )
     with_values = not arguments.no_values
     results = []
     with progress_display() as show:

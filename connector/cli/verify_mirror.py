@@ -17,6 +17,7 @@ from connector.cli.configuration import configure_logging, loaded
 from connector.cli.exit_codes import errors, say
 from connector.foundation.errors.message import visible
 from connector.foundation.operating_system import share_one_arena
+from connector.foundation.settings.sections import Settings
 from verification.continuous_run import ContinuousRun
 from verification.key_ranges import Sample
 from verification.metrics import VerificationMetrics, metrics_server
@@ -26,6 +27,16 @@ from verification.run_progress import RunProgress
 from verification.table_check import Limits
 
 _SEEDS: Final = 1_000_000
+
+
+def paced(settings: Settings, pace: str | None) -> Settings:
+    """Return settings with the pace of --pace, if it is given."""
+    if pace is None:
+        return settings
+    own: dict[str, object] = {"pace": pace}
+    if pace == "full":
+        own["threads_running_max"] = 0
+    return settings.model_copy(update={"snapshot": settings.snapshot.model_copy(update=own)})
 
 
 def verify_mirror(arguments: Namespace) -> int:
@@ -48,7 +59,7 @@ def verify_mirror(arguments: Namespace) -> int:
     run = RunProgress()
     with shown(run):
         found = verify(
-            loaded(arguments.config),
+            paced(loaded(arguments.config), arguments.pace),
             arguments.mirror or arguments.replica,
             arguments.tables,
             limits,
@@ -157,7 +168,7 @@ def verify_forever(arguments: Namespace) -> int:
     """
     of_replica = arguments.replica is not None
     job, patience = arguments.mirror or arguments.replica, arguments.patience
-    settings = loaded(arguments.config)
+    settings = paced(loaded(arguments.config), arguments.pace)
     configure_logging(settings.log, command="verify", pipeline=settings.name)
     own, speed = settings.verify, arguments.rows_per_second
     limits = Limits(

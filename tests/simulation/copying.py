@@ -16,6 +16,7 @@ from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.snapshot.copy_recovery import CopyPeers
 from connector.stream.snapshot.jobs import PassChunk, PassReady
 from connector.stream.snapshot.reader_pool import ReaderPool
+from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_reader import Pause, TableReader
 from connector.stream.snapshot.table_state import snapshot_topic
 from connector.stream.source.select_session import SelectSession
@@ -62,7 +63,13 @@ def copying_settings(
     )
     # Chunks of a pass are cut at fewer bytes than anybody may configure.
     snapshot = SETTINGS.snapshot.model_copy(
-        update={"connections": CONNECTIONS, "chunk_rows": chunk_rows, "chunk_bytes_max": 400}
+        update={
+            "connections": CONNECTIONS,
+            "chunk_rows": chunk_rows,
+            "chunk_bytes_max": 400,
+            # One thread plays all readers: none of them may wait for another one.
+            "pace": "full",
+        }
     )
     schema = SETTINGS.schema.model_copy(update={"cascade_seconds": cascade_seconds})
     return SETTINGS.model_copy(update={"source": source, "snapshot": snapshot, "schema": schema})
@@ -239,6 +246,7 @@ class SteppedReaders(ReaderPool):
         self, process: Process, settings: SnapshotSettings, identity: ServerIdentity
     ) -> None:
         self.results = _Results(self)
+        self.pace = SourcePace(settings)
         self._process = process
         self._random = process.world.random
         self._uuid = identity.server_uuid
@@ -248,7 +256,7 @@ class SteppedReaders(ReaderPool):
         self._permits = 0
         self._cancelled = set()
         self._workers = [
-            _Worker(TableReader(self._open_session, settings, self._closing))
+            _Worker(TableReader(self._open_session, self.pace, self._closing))
             for _ in range(settings.connections)
         ]
 
@@ -335,8 +343,9 @@ class NoReaders(ReaderPool):
         identity: ServerIdentity,
         debezium: DebeziumProfile | None = None,
     ) -> None:
-        del source, settings, identity, debezium
+        del source, identity, debezium
         self.results = SimpleQueue()
+        self.pace = SourcePace(settings)
 
     def submit(self, job: Job) -> None:
         """Read nothing."""

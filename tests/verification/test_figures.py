@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from connector.replication.read_pace import Figure, PaceState
 from tests.stream.metrics.served import served_figures
 from verification.metrics import (
     PREFIX,
@@ -27,6 +28,7 @@ DIFFERENCE = Difference("surplus", {"id": 7}, None, {"id": 7})
 def compared(*results: TableResult) -> VerificationMetrics:
     metrics = VerificationMetrics("p")
     metrics.keep([NAME])
+    metrics.pace = lambda: PaceState(0.5, Figure.LATENCY)
     for result in results:
         metrics.tables[NAME].take(result, began=0.0)
     return metrics
@@ -42,6 +44,7 @@ def test_the_page_lists_each_metric_and_no_other() -> None:
     table = text.partition("| metric | meaning |")[2].partition("\n\n")[0]
     named = {line.split("`")[1] for line in table.splitlines() if line.startswith("| `")}
     process = {"verify_up", "verify_rounds_total"}
+    process |= {"verify_reads", "verify_reads_held"}
     process |= {"verify_round_tables", "verify_round_tables_compared", "verify_round_rows"}
     assert named | process == names
     assert all(f"`{name}`" in text for name in process)
@@ -58,6 +61,12 @@ def test_differences_stay_known_while_a_comparison_does_not_finish() -> None:
     assert equal[f"differences{LABELS}"] == "0.0"
     assert equal[f"repaired_rows_total{LABELS}"] == "1.0"
     assert equal[f"verify_unfinished{LABELS}"] == "0.0"
+
+
+def test_the_pace_of_reading_is_served_with_what_holds_it() -> None:
+    found = served(compared())
+    assert found['verify_reads{pipeline="p"}'] == "0.5"
+    assert found['verify_reads_held{figure="latency",pipeline="p"}'] == "1.0"
 
 
 def test_a_round_tells_how_far_it_is() -> None:

@@ -167,7 +167,7 @@ class _Run:
             pipeline.session,
             pipeline.lent_session,
             name,
-            pipeline.settings.snapshot,
+            pipeline.pace,
             self._choices,
             self._job.mirror.zero_dates,
         )

@@ -15,14 +15,12 @@ is read.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, Sequence
-from connector.stream.snapshot.table_reader import wait_while_busy
 from connector.stream.source.information_schema import read_definition
 from stream_jobs.apply.modes.current import DELETED
 from stream_jobs.apply.modes.versions import IS_CURRENT
@@ -193,11 +191,12 @@ class TableProof:
         self, snapshot: SourceSnapshot, statements: SourceSql, ranges: KeyRanges
     ) -> Sums:
         pipeline, sums = self._pipeline, Sums(len(ranges))
+        kind = (self._source.quoted_name, "sums")
         for places, sql in statements.parts(ranges):
-            wait_while_busy(pipeline.session, pipeline.settings.snapshot, Event())
-            rows = take_rows(sums, places, snapshot.query(sql))
+            # The session of the snapshot is busy: another one asks what the source says.
+            with pipeline.pace.read(pipeline.session, Event(), kind) as turn:
+                turn.rows = rows = take_rows(sums, places, snapshot.query(sql))
             self._count(rows)
-            time.sleep(pipeline.pace.seconds(rows))
         return sums
 
     def _take_back(self, since: _Since, sums: Sums, ranges: KeyRanges) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class ForeignLimits(NamedTuple):
     lag_seconds: float = 60.0
     differences_max: int = 1000  # of a table; its comparison then ends
     rows_per_second: int = 0  # of the source; 0: no limit
+    pace: Literal["adaptive", "full"] = "adaptive"  # at which the source is read
 
 
 class ForeignCheck:
@@ -87,10 +88,10 @@ class ForeignCheck:
             return None
         ranges, rows = KeyRanges.whole(), target.rows
         quoted = source.selected.quoted_name
-        settings, pace = source.settings, source.pace
+        pace = source.pace
         with (
-            lender_of(source.open_session, settings.connections) as sessions,
-            ServerChecksums(sessions.lent, settings, pace, quoted, key, text) as sums,
+            lender_of(source.open_session, pace.settings.connections) as sessions,
+            ServerChecksums(sessions.lent, pace, quoted, key, text) as sums,
         ):
             for rows_of_a_range in _ROWS_OF_A_RANGE:
                 self.result.state = self._rows.refresh()

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from connector.foundation.errors import ConfigError, ConnectorError
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
+from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.source.select_session import SelectSession
-from verification.checksums import ReadRate
 from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
 from verification.foreign.foreign_report import ForeignResult
 from verification.foreign.guess import MappingGuess, require_rows
@@ -28,8 +28,8 @@ def verify_tables(
     `show` gets a table, the rows that were read of both sides, and about how many there are.
     Raises ConfigError for choices that do not fit, and the errors of connecting.
     """
-    settings = SnapshotSettings()
-    pace = ReadRate(limits.rows_per_second)
+    settings = SnapshotSettings(pace=limits.pace)
+    pace = SourcePace(settings, limits.rows_per_second)
 
     def open_session() -> SelectSession:
         return SelectSession(source, settings.statement_seconds_max)
@@ -40,7 +40,7 @@ def verify_tables(
             began = time.monotonic()
             try:
                 names = choice.database, choice.table
-                rows = SourceRows(session, open_session, names, settings, pace)
+                rows = SourceRows(session, open_session, names, pace)
                 _compare(source, rows, choice, limits, result, show)
             except ConfigError:
                 raise

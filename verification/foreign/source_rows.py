@@ -6,19 +6,18 @@ log is read up to its end after the SELECT.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
+from threading import Event
 from typing import Final
 
 import pyarrow as pa
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
-from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.snapshot.keyset import can_be_paged, select_chunk
+from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
 from connector.stream.snapshot.table_state import KeyRange
 from connector.stream.source.select_session import SelectSession
-from verification.checksums import ReadRate
 from verification.foreign.server_table import ServerTable
 from verification.key_ranges import KeyNumber, KeyRanges
 from verification.source_table import RowKey
@@ -35,13 +34,11 @@ class SourceRows:
         session: SelectSession,
         open_session: Callable[[], SelectSession],
         name: tuple[str, str],
-        settings: SnapshotSettings,
-        pace: ReadRate,
+        pace: SourcePace,
     ) -> None:
         """Look at the table. Raises as `SelectedTable.describe`."""
         self.session = session
         self.open_session = open_session
-        self.settings = settings
         self.pace = pace
         self._table = table = ServerTable(session, name)
         self.selected, self.schema = table.selected, table.schema
@@ -81,13 +78,17 @@ class SourceRows:
 
     def _pages(self, where: str) -> Iterator[pa.Table]:
         after: list[bytes] = []
-        limit = self.settings.chunk_rows
-        before, hint = time_limits(self.session, self.settings)
+        settings = self.pace.settings
+        limit = settings.chunk_rows
+        before, hint = time_limits(self.session, settings)
+        kind = self.schema.name
         while True:
             sql = select_chunk(self.selected, KeyRange(), after, where, limit, hint)
             writer = self.selected.writer()
             try:
-                chunks = list(self.session.read_chunks(f"{before}{sql}", writer, _BYTES))
+                with self.pace.read(self.session, Event(), kind) as turn:
+                    chunks = list(self.session.read_chunks(f"{before}{sql}", writer, _BYTES))
+                    turn.rows = sum(chunk.count for chunk, _ in chunks)
             except (SourceRefused, SourceUnavailable) as error:
                 if error.number not in TIMEOUTS or limit == 1:
                     raise
@@ -100,4 +101,3 @@ class SourceRows:
                     count, after = count + chunk.count, chunk.last_key
             if count < limit:
                 return
-            time.sleep(self.pace.seconds(count))

@@ -209,10 +209,18 @@ class SnapshotSettings(Section):
     chunk_bytes_max: Annotated[int, Field(ge=65536)] = 8 * 1024 * 1024
     # No SELECT runs longer: a long one keeps the server from purging old row versions.
     statement_seconds_max: Annotated[float, Field(gt=0, le=3600)] = 30.0
-    # Reading pauses while the source has more running threads; 0 does not check.
+    # Whether the figures of the source say how much is read, or only `pause_query`.
+    pace: Literal["adaptive", "full"] = "adaptive"
+    # The pace is halved while the source has more running threads; 0: what is usual there says so.
     threads_running_max: Annotated[int, Field(ge=0)] = 0
     # Reading pauses while the first value of this query's result is above 0.
     pause_query: str | None = None
+
+    @model_validator(mode="after")
+    def _one_pace(self) -> SnapshotSettings:
+        if self.pace == "full" and self.threads_running_max:
+            raise UnfitValueError(settings_errors.FULL_PACE)
+        return self
 
 
 class SignalSettings(Section):

@@ -285,6 +285,13 @@ NO_HEARTBEATS = configuration_error(
     "set delivery.heartbeat_interval_seconds to the seconds between two executions",
     cause="The statement is executed with each heartbeat, and without an interval there is none.",
 )
+FULL_PACE = configuration_error(
+    "C250",
+    'snapshot.pace = "full" does not look at running threads, and snapshot.threads_running_max '
+    "limits them",
+    "keep one of the two",
+    cause="At full pace, only snapshot.pause_query holds reading back.",
+)
 NO_REGISTRY_URLS = configuration_error(
     "C187",
     "{key} = {value} needs the URLs of a schema registry",

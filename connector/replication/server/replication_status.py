@@ -6,7 +6,7 @@ the transactions that it has received.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -205,3 +205,22 @@ def channels(server: MysqlServer) -> list[Channel]:
             )
         )
     return listed
+
+
+def replica_status_query(identity: ServerIdentity) -> str:
+    """Return the statement that shows the replication channels, in the words of this version."""
+    modern = identity.flavour == "mysql" and identity.version_number >= _REPLICA_STATUS_SINCE
+    return "SHOW REPLICA STATUS" if modern else "SHOW SLAVE STATUS"
+
+
+def lag_of(channels: Iterable[Mapping[str, str | None]]) -> float | None:
+    """Return by how many seconds a replica is later than it is meant to be; None if unknown.
+
+    A channel that is stopped says nothing.
+    """
+    lags = []
+    for row in channels:
+        lag = row.get("Seconds_Behind_Source", row.get("Seconds_Behind_Master"))
+        if lag is not None:
+            lags.append(max(0.0, float(lag) - float(row.get("SQL_Delay") or 0)))
+    return max(lags, default=None)

@@ -15,6 +15,7 @@ import structlog
 
 from connector.foundation.errors import ConnectorError, SourceRefused, fields
 from connector.foundation.metrics import Histogram, turning
+from connector.replication.read_pace import PaceState
 from connector.stream.metrics.control import Control
 from connector.stream.progress.progress_record import Progress
 
@@ -187,6 +188,8 @@ class PipelineMetrics:
     # Running copies by "database.table", the errors of failed ones, and the numbers of fenced keys
     # and tables.
     copies: Callable[[], Mapping[str, SnapshotMetrics]] = field(default=dict)
+    # How much of the source copies may read at a time; None while they read nothing.
+    pace: Callable[[], PaceState | None] = field(default=lambda: None)
     failed_copies: Callable[[], Mapping[str, str]] = field(default=dict)
     fences: Callable[[], int] = field(default=int)
     fenced_tables: Callable[[], Mapping[str, FencedTable]] = field(default=dict)

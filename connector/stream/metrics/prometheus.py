@@ -23,6 +23,10 @@ from connector.stream.metrics.pipeline_metrics import (
 _PREFIX = "binlog_connector_"
 _US = 1_000_000
 
+# Of `verify`, too.
+READS = "Reads of tables at a time that the source allows"
+READS_HELD = "1 while a figure of the source keeps the reads from becoming more"
+
 # Name and help text of each figure of the process.
 _COUNTERS: tuple[tuple[str, str, Callable[[PipelineMetrics], float]], ...] = (
     ("records", "Records of all topics that were committed to Kafka", lambda f: f.records),
@@ -79,10 +83,19 @@ class MetricsCollector(Collector):
             "Tables with rows that foreign keys changed, until their copies begin",
             len(metrics.cascaded_tables()),
         )
+        yield from self._pace()
         yield from self._position()
         yield from self._lag()
         yield from self._copies()
         yield from self._of_tables()
+
+    def _pace(self) -> Iterator[Metric]:
+        pace = self._metrics.pace()
+        if pace is None:
+            return
+        yield self._gauge("snapshot_reads", READS, pace.reads)
+        if pace.held_by is not None:
+            yield self._gauge("snapshot_reads_held", READS_HELD, 1, figure=pace.held_by.value)
 
     def _position(self) -> Iterator[Metric]:
         position = self._metrics.position

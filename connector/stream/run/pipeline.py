@@ -267,6 +267,7 @@ class Pipeline:
         self._delivery, self._copies = parts.delivery, parts.copies
         self._attendants, self._names = parts.attendants, parts.names
         self._metrics.copies = parts.copies.metrics
+        self._metrics.pace = parts.copies.pace
         self._metrics.failed_copies = parts.copies.failed
         self._metrics.fences = lambda: parts.fences.count
         self._metrics.fenced_tables = lambda: fenced_tables(parts.fences)

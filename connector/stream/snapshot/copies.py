@@ -9,6 +9,7 @@ from connector.binlog.statement import StatementKind
 from connector.foundation import errors
 from connector.foundation.errors.code import Scope
 from connector.foundation.settings.sections import Settings
+from connector.replication.read_pace import PaceState
 from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
 from connector.stream.quarantine.copy_guard import TableFenced
 from connector.stream.snapshot import copy_errors, table_copy
@@ -82,6 +83,10 @@ class Copies:
         """Return the metrics of the running copies, by table."""
         now = self._output.seconds
         return {copy.state.name: copy.metrics(now) for copy in list(self._copying.copies)}
+
+    def pace(self) -> PaceState | None:
+        """Return how much of the source is read at a time; None if nothing is. For any thread."""
+        return self._copying.pace()
 
     def cascaded(self) -> Mapping[str, float]:
         """Return for how many seconds rows that foreign keys have changed wait, by table.

@@ -143,9 +143,26 @@ NOT_A_KEY = code.table_error(
 )
 THREADS_RUNNING = code.notice(
     "R331",
-    "{running} running threads, above {snapshot.threads_running_max}",
-    cause="Copies pause while the source is busy with other things.",
-    example={"running": 40},
+    "{found:g} running threads, and {limit:g} are the limit",
+    cause="Reading of tables holds its pace near this limit, and halves it beyond. The limit is "
+    "{snapshot.threads_running_max}; without one, it is 25, or half more than what is usual at "
+    "this source.",
+    example={"found": 40.0, "limit": 25.0},
+)
+REPLICA_LAGS = code.notice(
+    "R333",
+    "the source is a replica and {found:g} s late, and {limit:g} s are the limit",
+    cause="Reading of tables takes from a replica what it needs to catch up. So reading holds its "
+    "pace while the lag is near the limit or falls, and halves it beyond.",
+    example={"found": 14.0, "limit": 10.0},
+)
+SLOW_ROWS = code.notice(
+    "R334",
+    "a row takes {found:.1f} times as long as at best, and {limit:g} times are the limit",
+    cause="Rows that take longer than before show that the source has more to do. Reading of "
+    "tables holds its pace near the limit, and halves it beyond. At the least pace, what a row "
+    "takes becomes what later rows are compared with.",
+    example={"found": 5.2, "limit": 4.0},
 )
 PAUSE_WANTED = code.notice(
     "R332",

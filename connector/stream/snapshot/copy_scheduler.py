@@ -12,6 +12,7 @@ import structlog
 
 from connector.foundation import errors
 from connector.foundation.settings.sections import SnapshotSettings
+from connector.replication.read_pace import PaceState
 from connector.stream.envelope.key_windows import KEYS_MAX
 from connector.stream.snapshot import copy_errors, jobs, table_copy
 from connector.stream.snapshot.copy_output import CopyOutput
@@ -59,6 +60,11 @@ class CopyScheduler:
     def holds_stream(self) -> bool:
         """Whether the stream must stop at its current position."""
         return self._pass is not None and self._pass.holds_stream
+
+    def pace(self) -> PaceState | None:
+        """Return how much readers may read at a time; None while there are none."""
+        readers = self._readers
+        return None if readers is None else readers.pace.state
 
     def step(self) -> Iterator[CopyEvent]:
         """Write the chunks that may be written, and ask for more; yield what happens to copies.

@@ -10,6 +10,7 @@ from connector.replication.server.identity import other_server_error
 from connector.replication.start_point import ServerIdentity
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.snapshot.jobs import Job, PassChunk, PassReady, Result
+from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_reader import Pause, TableReader
 from connector.stream.source.select_session import SelectSession
 
@@ -35,6 +36,7 @@ class ReaderPool:
         """Read from the server of `source`, which must be `identity`; see `TableReader`."""
         self._debezium = debezium
         self.results: SimpleQueue[Result] = SimpleQueue()
+        self.pace = SourcePace(settings)
         self._source = source
         self._settings = settings
         self._identity = identity
@@ -80,7 +82,7 @@ class ReaderPool:
             thread.join(_JOIN_SECONDS)
 
     def _work(self) -> None:
-        reader = TableReader(self._open_session, self._settings, self._closing, self._debezium)
+        reader = TableReader(self._open_session, self.pace, self._closing, self._debezium)
         while (job := self._jobs.get()) is not None:
             self._answer(reader, job)
         reader.close()

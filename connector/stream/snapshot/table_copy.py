@@ -12,6 +12,7 @@ from typing import Literal
 
 from connector.foundation.errors import ConnectorError
 from connector.foundation.settings.sections import SnapshotSettings
+from connector.replication.read_pace import chunk_rows
 from connector.stream.envelope.copied_chunk import COPIED
 from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
@@ -167,6 +168,7 @@ class TableCopy:
             row_bytes = max(1, chunk.size // chunk.count)
             fitting = int(self._settings.chunk_bytes_max * _FILLED_PART) // row_bytes
             limit = min(limit * _GROWTH, fitting)
+            limit = chunk_rows(limit, chunk.count, result.seconds)
         self._limit = max(1, min(limit, self._settings.chunk_rows))
 
     def note_written(

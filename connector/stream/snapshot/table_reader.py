@@ -4,7 +4,7 @@ After an error that passes, the reader tries again on a new connection: the stre
 because a copy has to wait. If only the table has to wait, the answer says so, and the reader
 takes the next job: other tables do not wait for this one.
 
-Readers pause while the source is busy with other work.
+A reader waits for its turn before each job: the pace of the source says when that is.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -17,7 +17,6 @@ from typing import TypeVar
 import structlog
 
 from connector.foundation import errors
-from connector.foundation.errors.message import Message
 from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAIT_TIMEOUT
@@ -27,50 +26,12 @@ from connector.stream.envelope.selected_rows import SelectRowWriter
 from connector.stream.snapshot import copy_errors, jobs
 from connector.stream.snapshot.keyset import select_chunk, select_rows
 from connector.stream.snapshot.pass_reader import read_pass
+from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_plan import is_absent, plan, table_exists
 from connector.stream.snapshot.watermark import LogPosition, log_end, read_after_delivered
 from connector.stream.source.information_schema import TableMissing
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
-
-_LOOK_SECONDS = 1.0
-
-
-def wait_while_busy(session: SelectSession, settings: SnapshotSettings, closing: Event) -> None:
-    """Return when the source is no longer busy, or `closing` is set.
-
-    Raises ConfigError for a query that does not return a number, and the errors of the session.
-    """
-    reported = False
-    while (busy := why_busy(session, settings)) is not None:
-        if not reported:
-            structlog.get_logger().info("copying pauses", **errors.fields(busy))
-            reported = True
-        if closing.wait(_LOOK_SECONDS):
-            return
-
-
-def why_busy(session: SelectSession, settings: SnapshotSettings) -> Message | None:
-    """Return why the source is busy, by the limits of the settings; None if it is not."""
-    if settings.threads_running_max:
-        (row,) = session.query("SHOW GLOBAL STATUS LIKE 'Threads_running'")
-        running = int(row["Value"] or 0)
-        if running > settings.threads_running_max:
-            return Message(copy_errors.THREADS_RUNNING, {"running": running})
-    if settings.pause_query is not None:
-        value = _first_value(session, settings.pause_query)
-        if value > 0:
-            return Message(copy_errors.PAUSE_WANTED, {"value": value})
-    return None
-
-
-def _first_value(session: SelectSession, query: str) -> float:
-    rows = session.query(query)
-    value = next(iter(rows[0].values()), None) if rows else None
-    try:
-        return float(value or 0)
-    except ValueError as error:
-        raise errors.ConfigError(copy_errors.PAUSE_QUERY, server=session.name) from error
 
 
 def time_limits(session: SelectSession, settings: SnapshotSettings) -> tuple[str, str]:
@@ -110,17 +71,18 @@ class TableReader:
     def __init__(
         self,
         open_session: Callable[[], AbstractContextManager[SelectSession]],
-        settings: SnapshotSettings,
+        pace: SourcePace,
         closing: Event,
         debezium: DebeziumProfile | None = None,
     ) -> None:
-        """Read by sessions of `open_session`, until `closing` is set.
+        """Read by sessions of `open_session`, at a pace, until `closing` is set.
 
         The rows are those of the profile `exact`, or in the form `debezium`.
         """
+        self._pace = pace
         self._debezium = debezium
         self._open_session = open_session
-        self._settings = settings
+        self._settings = pace.settings
         self._closing = closing
         self._opened = ExitStack()
         self._session: SelectSession | None = None
@@ -168,35 +130,31 @@ class TableReader:
         self._opened.close()
 
     def _do(self, session: SelectSession, job: jobs.Job) -> Iterator[jobs.Result]:
-        wait_while_busy(session, self._settings, self._closing)
-        try:
-            if isinstance(job, jobs.PlanJob):
-                yield plan(session, job, self._settings)
-            elif isinstance(job, jobs.PassJob):
+        if isinstance(job, jobs.PassJob):
+            # The stream stands still while the rows are read: nothing must hold them up.
+            self._pace.wait(session, self._closing)
+            try:
                 yield from self._read_at_once(session, job)
-            elif isinstance(job, jobs.KeysJob):
-                yield self._read_keys(session, job)
-            else:
-                yield self._read_chunk(session, job)
-        except errors.SourceRefused as error:
-            part = job.parts[0] if isinstance(job, jobs.PassJob) else job
-            database, name = _table_of(part)
-            # A missing table may have been created again since.
-            changed = error.number in _CHANGED or isinstance(error, TableMissing)
-            gone = (changed or not error.number) and not table_exists(session, database, name)
-            if changed or gone:
-                yield _changed_table(session, part, error, gone=gone)
-                return
-            if error.number in _DENIED:
-                rights = ["SELECT", "LOCK TABLES"] if isinstance(job, jobs.PassJob) else ["SELECT"]
-                raise errors.SourceRefused(
-                    copy_errors.COPY_DENIED,
-                    server=session.name,
-                    table=f"{database}.{name}",
-                    rights=rights,
-                    database=database,
-                ) from error
-            raise
+            except errors.SourceRefused as error:
+                yield _after_refusal(session, job.parts[0], error, ["SELECT", "LOCK TABLES"])
+            return
+        with self._pace.read(session, self._closing, _table_of(job)) as turn:
+            try:
+                result = self._read(session, job)
+            except errors.SourceRefused as error:
+                result = _after_refusal(session, job, error, ["SELECT"])
+            if isinstance(result, jobs.ChunkRead):
+                turn.rows = result.chunk.count
+        yield result
+
+    def _read(
+        self, session: SelectSession, job: jobs.PlanJob | jobs.KeysJob | jobs.ChunkJob
+    ) -> jobs.Result:
+        if isinstance(job, jobs.PlanJob):
+            return plan(session, job, self._settings)
+        if isinstance(job, jobs.KeysJob):
+            return self._read_keys(session, job)
+        return self._read_chunk(session, job)
 
     def _read_at_once(self, session: SelectSession, job: jobs.PassJob) -> Iterator[jobs.Result]:
         for part in job.parts:
@@ -305,6 +263,30 @@ def _busy(job: jobs.Job, error: errors.ConnectorError) -> jobs.TableBusy | None:
         name = ".".join(_table_of(job))
         return jobs.TableBusy(job, errors.SourceUnavailable(copy_errors.LOCKED, table=name))
     return jobs.TableBusy(job, error) if error.code is copy_errors.SLOW else None
+
+
+def _after_refusal(
+    session: SelectSession,
+    job: jobs.ChunkJob | jobs.KeysJob | jobs.PassPart | jobs.PlanJob,
+    error: errors.SourceRefused,
+    rights: list[str],
+) -> jobs.TableChange:
+    """Return that the table is another one now; if it is not, raise the refusal."""
+    database, name = _table_of(job)
+    # A missing table may have been created again since.
+    changed = error.number in _CHANGED or isinstance(error, TableMissing)
+    gone = (changed or not error.number) and not table_exists(session, database, name)
+    if changed or gone:
+        return _changed_table(session, job, error, gone=gone)
+    if error.number in _DENIED:
+        raise errors.SourceRefused(
+            copy_errors.COPY_DENIED,
+            server=session.name,
+            table=f"{database}.{name}",
+            rights=rights,
+            database=database,
+        ) from error
+    raise error
 
 
 def _changed_table(

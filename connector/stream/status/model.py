@@ -177,6 +177,15 @@ class CopyProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadPace:
+    """How much of the source copies may read."""
+
+    reads: float  # at a time
+    held_by: str = ""  # why they do not become more
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TableStatus:
     """One table; counts are those of the process."""
 
@@ -264,6 +273,7 @@ class PipelineStatus:
     tables: list[TableStatus]
     events: list[ProcessEvent]  # the newest first
     mirror: MirrorStatus | None = None  # None if it is not configured, or not asked yet
+    reading: ReadPace | None = None  # None while no table is copied
 
     @property
     def state(self) -> Condition:

@@ -18,6 +18,7 @@ from connector.foundation import VERSION
 from connector.foundation.compiled import mode
 from connector.foundation.operating_system import Background
 from connector.foundation.settings.sections import MetricsSettings, Settings
+from connector.replication.read_pace import PaceState
 from connector.replication.server.addresses import address_of, candidates
 from connector.stream.metrics import pipeline_metrics
 from connector.stream.progress.stream_position import Instance
@@ -66,6 +67,7 @@ class StatusCollector:
             tables=self._tables(),
             events=self.events.newest_first(),
             mirror=mirror,
+            reading=_reading(metrics.pace()),
         )
 
     def _hosts(self, position: pipeline_metrics.CommittedPosition | None) -> list[model.Host]:
@@ -115,6 +117,12 @@ def by_urgency(tables: list[model.TableStatus]) -> list[model.TableStatus]:
         return (1 if copy is not None else 2), -table.records
 
     return sorted(tables, key=rank)
+
+
+def _reading(pace: PaceState | None) -> model.ReadPace | None:
+    if pace is None or pace.why is None:
+        return None if pace is None else model.ReadPace(pace.reads)
+    return model.ReadPace(pace.reads, pace.why.text, pace.why.code.code)
 
 
 def lag_status(lag: pipeline_metrics.Lag) -> model.LagStatus:

@@ -73,6 +73,8 @@ def _lines(facts: model.PipelineStatus) -> Iterator[tuple[str, RenderableType]]:
         yield "of the mirrors", Text(f"{duration(facts.end_to_end_seconds)}, from the source")
     if throughput is not None:
         yield from _throughput(throughput)
+    if facts.reading is not None:
+        yield "copies", _reading(facts.reading)
     if purge is not None:
         yield "time to purge", _purge(purge.seconds, purge.part)
     if position is not None:
@@ -92,6 +94,11 @@ def _lag(lag: model.LagStatus) -> Text:
     if lag.seconds and lag.catch_up_seconds is not None:
         left.append(f"caught up in about {duration(lag.catch_up_seconds)}")
     return Text(", ".join(left))
+
+
+def _reading(pace: model.ReadPace) -> Text:
+    reads = f"{pace.reads:.2g} reads of the source at a time"
+    return Text(f"{reads}: {visible(pace.held_by)} [{pace.code}]" if pace.code else reads)
 
 
 def _position(position: model.Position, now: float) -> Iterator[tuple[str, Text]]:

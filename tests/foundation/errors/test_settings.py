@@ -63,6 +63,15 @@ def test_a_statement_of_heartbeats_without_heartbeats(tmp_path: Path) -> None:
     assert text_of(settings_errors.NO_HEARTBEATS) in caught.value.text
 
 
+def test_a_limit_of_threads_for_a_pace_that_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    text = MINIMAL.format(failover="", protocol="PLAINTEXT")
+    path.write_text(f'{text}[snapshot]\npace = "full"\nthreads_running_max = 20\n')
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path)
+    assert text_of(settings_errors.FULL_PACE) in caught.value.text
+
+
 def test_a_text_cannot_be_expanded(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     outbox = '[envelope]\nprofile = "debezium"\n[envelope.outbox]\nexpand_payload = true\n'

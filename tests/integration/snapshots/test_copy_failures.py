@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from threading import Event
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -15,6 +17,7 @@ from connector.foundation.errors import (
 )
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication import dump_errors, log_search
+from connector.replication.read_pace import PaceState
 from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.snapshot import copy_errors
@@ -30,8 +33,8 @@ from connector.stream.snapshot.jobs import (
     TableChange,
 )
 from connector.stream.snapshot.reader_pool import ReaderPool
+from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_copy import TableCopy
-from connector.stream.snapshot.table_reader import why_busy
 from connector.stream.snapshot.table_state import TableState
 from connector.stream.snapshot.watermark import LogPosition
 from connector.stream.source import table_errors
@@ -156,16 +159,50 @@ def test_a_table_that_is_locked_for_too_long_is_tried_again(source: Source, tabl
     assert result.error.text == text_of(copy_errors.NOT_LOCKED, table=table)
 
 
+def first_look(session: SelectSession, settings: SnapshotSettings) -> PaceState:
+    """Return the pace of reading after the server was asked once."""
+    closing = Event()
+    closing.set()
+    pace = SourcePace(settings)
+    pace.wait(session, closing)
+    return pace.state
+
+
 def test_a_source_that_is_busy_is_told(source: Source) -> None:
     with SelectSession(source.settings()) as session:
-        paused = why_busy(session, SnapshotSettings(pause_query="SELECT 7"))
+        paused = first_look(session, SnapshotSettings(pause_query="SELECT 7")).why
         assert paused is not None
         assert paused.text == text_of(copy_errors.PAUSE_WANTED, value=7.0)
         at_rest = SnapshotSettings.model_construct(threads_running_max=-1)
-        running = why_busy(session, at_rest)
+        running, reads = first_look(session, at_rest).why, first_look(session, at_rest).reads
+        at_full = SnapshotSettings(pace="full")
+        assert first_look(session, at_full) == PaceState(2.0)
     assert running is not None
     assert running.code is copy_errors.THREADS_RUNNING
-    assert running.text == text_of(copy_errors.THREADS_RUNNING, running=running.facts["running"])
+    assert running.text == text_of(
+        copy_errors.THREADS_RUNNING, found=running.facts["found"], limit=-1.0
+    )
+    assert reads == 0.5
+
+
+def test_a_source_whose_rows_take_longer_is_told(source: Source) -> None:
+    """A read of many rows waits for a lock that it did not have to wait for before."""
+    pace = SourcePace(SnapshotSettings())
+    with SelectSession(source.settings()) as session:
+        for seconds in (0.01, 0.2):
+            time.sleep(0.6)
+            with pace.read(session, Event(), "t") as turn:
+                session.query(f"SELECT SLEEP({seconds})")
+                turn.rows = 1000
+        before = pace.state.reads
+        time.sleep(0.6)
+        pace.wait(session, Event())
+    hold = pace.state.why
+    assert hold is not None
+    assert hold.code is copy_errors.SLOW_ROWS
+    assert float(str(hold.facts["found"])) > 4
+    assert hold.text == text_of(copy_errors.SLOW_ROWS, **hold.facts)
+    assert pace.state.reads == before / 2
 
 
 def test_labels_that_a_server_cannot_show(mysql: Source) -> None:

@@ -15,13 +15,19 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtidSet
 from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication import server_errors
 from connector.replication.dump import open_stream
 from connector.replication.log_search import log_head
+from connector.replication.read_pace import PaceState
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import channels
 from connector.replication.start_setting import resolve_start
 from connector.replication.start_validation import validate_start
+from connector.stream.snapshot import copy_errors
+from connector.stream.snapshot.source_pace import SourcePace
+from connector.stream.source.select_session import SelectSession
+from local_stack import connect
 from tests.foundation.errors.texts import text_of
 from tests.integration.harness import wait_until
 from tests.integration.replication_pair import MariadbPair, MysqlPair, mariadb_pair, mysql_pair
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from connector.foundation.settings.sections import SourceSettings
     from connector.replication.start_point import StartPoint
     from tests.integration.replication_pair import ReplicationPair
 
@@ -180,6 +187,56 @@ def test_a_mariadb_that_has_diverged_is_refused(tmp_path: Path) -> None:
             "that was read; point the pipeline at a server that has it, or "
             f"{START_OVER}"
         )
+
+
+def first_look(settings: SourceSettings) -> PaceState:
+    """Return the pace of reading after a server was asked once."""
+    closing = threading.Event()
+    closing.set()
+    pace = SourcePace(SnapshotSettings())
+    with SelectSession(settings) as session:
+        pace.wait(session, closing)
+    return pace.state
+
+
+def test_a_replica_that_lags_is_read_at_half_the_pace(replication: ReplicationPair) -> None:
+    replication.on_source(
+        "CREATE DATABASE paced",
+        "CREATE TABLE paced.t (id INT PRIMARY KEY)",
+        "INSERT INTO paced.t VALUES (1)",
+    )
+    replica = Source(replication.replica, "")
+    # Accounts replicate, too.
+    source = Source(replication.source, "")
+    right = ", SLAVE MONITOR" if replica.is_mariadb else ""
+    replica.user = source.create_account(f"REPLICATION CLIENT{right}")
+    blind = source.create_account("SELECT")
+    replication.wait_for_replica()
+    assert first_look(replica.settings()).why is None
+    with connect(replica.server.endpoint) as connection, connection.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT id FROM paced.t FOR UPDATE")
+        replication.on_source(
+            "SET TIMESTAMP = UNIX_TIMESTAMP() - 3600", "DELETE FROM paced.t WHERE id = 1"
+        )
+        wait_until(
+            lambda: first_look(replica.settings()).why is not None,
+            lambda: str(replication.replication_status()),
+        )
+        state = first_look(replica.settings())
+        assert state.why is not None
+        assert state.why.code is copy_errors.REPLICA_LAGS
+        facts = state.why.facts
+        assert 3600 <= float(str(facts["found"])) < 3700
+        assert state.why.text == text_of(copy_errors.REPLICA_LAGS, **facts)
+        assert state.reads == 0.5
+        assert first_look(replica.settings(user=blind)).why is None
+        connection.rollback()
+    wait_until(
+        lambda: first_look(replica.settings()).why is None,
+        lambda: str(replication.replication_status()),
+    )
+    replication.on_source("DROP DATABASE paced")
 
 
 def test_a_server_that_lacks_transactions_of_its_own_was_reset(own_mysql: Source) -> None:

@@ -16,10 +16,10 @@ from deltalake import write_deltalake
 
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.addresses import source_settings
+from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.source.select_session import SelectSession
 from local_stack import connect
 from tests import forked_command
-from verification.checksums import ReadRate
 from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
 from verification.foreign.foreign_report import ForeignResult
 from verification.foreign.guess import MappingGuess
@@ -214,9 +214,8 @@ def comparison(
     name = (table.database, "orders")
     choice = TableChoice(*name, f"delta:{table.path}", columns or {})
     with SelectSession(settings) as session:
-        source = SourceRows(
-            session, lambda: SelectSession(settings), name, SnapshotSettings(), ReadRate(0)
-        )
+        pace = SourcePace(SnapshotSettings())
+        source = SourceRows(session, lambda: SelectSession(settings), name, pace)
         target = target or choice.opened()
         target.refresh()
         mapping = MappingGuess(source, target, choice).mapping()

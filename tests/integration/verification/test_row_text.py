@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 from connector.foundation.settings.sections import MaskSettings, SnapshotSettings
+from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.watermark import DeliveredPosition
 from connector.stream.source.select_session import SelectSession
 from stream_jobs.settings import TableSettings
 from stream_jobs.tables.table_options import TableOptionsResolver
-from verification.checksums import Checksums, ReadRate, ServerChecksums
+from verification.checksums import Checksums, ServerChecksums
 from verification.key_ranges import KeyNumber, KeyRanges, numbers_of
 from verification.row_text import RowText
 from verification.source_table import SourceTable
@@ -89,7 +90,7 @@ class Table:
             self.session,
             self.open,
             (place, "t"),
-            SnapshotSettings(),
+            SourcePace(SnapshotSettings()),
             TableOptionsResolver(choices, "a salt of sixteen"),
             "error",
         )
@@ -147,7 +148,11 @@ def test_server_and_arrow_write_the_same_text_of_a_row(server: Source, place: st
         sums = Checksums(len(each))
         sums.add(each.places(numbers), text.of_rows(data))
         with ServerChecksums(
-            table.open, SnapshotSettings(), ReadRate(0), table.source.quoted_name, table.key(), text
+            table.open,
+            SourcePace(SnapshotSettings()),
+            table.source.quoted_name,
+            table.key(),
+            text,
         ) as theirs:
             for places, future in theirs.begin(each):
                 some = future.result()
@@ -191,9 +196,9 @@ def test_the_source_is_asked_to_sum_only_within_its_time_limit(mysql: Source, sc
     assert text is not None
     slow = RowText.of(table.session, table.source.schema, ["id"])
     assert slow is not None
-    settings = SnapshotSettings(statement_seconds_max=0.001)
+    pace = SourcePace(SnapshotSettings(statement_seconds_max=0.001))
     name = f"(SELECT a.id FROM {place}.t a, {place}.t b, {place}.t c) d"
-    with ServerChecksums(table.open, settings, ReadRate(0), name, table.key(), slow) as sums:
+    with ServerChecksums(table.open, pace, name, table.key(), slow) as sums:
         ((_, future),) = sums.begin(KeyRanges.whole())
         assert future.result() is None
     table.close()

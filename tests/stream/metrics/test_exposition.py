@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from connector.replication.read_pace import Figure, PaceState
 from connector.stream.metrics.pipeline_metrics import (
     FencedTable,
     Lag,
@@ -43,6 +44,7 @@ def complete() -> PipelineMetrics:
         "shop",
         fences=lambda: 2,
         copies=lambda: {"shop.t": COPY},
+        pace=lambda: PaceState(0.25, Figure.LAG),
         failed_copies=lambda: {"shop.old": "why"},
         fenced_tables=lambda: {"shop.t": FencedTable(False, 2, 14, 9.0, "why")},
     )
@@ -62,6 +64,12 @@ def test_the_page_on_operations_lists_each_metric_and_no_other() -> None:
     table = PAGE.read_text("utf-8").partition("| metric | meaning |")[2].partition("\n\n")[0]
     first_cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     assert sorted(re.findall(r"`([a-z_]+)`", " ".join(first_cells))) == sorted(names)
+
+
+def test_the_pace_of_reading_is_served_with_what_holds_it() -> None:
+    found = served(complete())
+    assert found['snapshot_reads{pipeline="shop"}'] == "0.25"
+    assert found['snapshot_reads_held{figure="lag",pipeline="shop"}'] == "1.0"
 
 
 def test_what_is_not_known_is_not_served() -> None:

@@ -12,6 +12,7 @@ from connector.stream.status.model import (
     Host,
     Level,
     ProcessEvent,
+    ReadPace,
     State,
     TableStatus,
 )
@@ -74,3 +75,12 @@ def test_without_figures_what_is_not_known_is_said() -> None:
     refusing = [Host("db1:3306", in_use=False, can_continue=False, note="purged", code="S424")]
     text = printed(render_status(replace(facts, hosts=refusing)))
     assert "unknown: no server can continue the stream" in text
+
+
+def test_the_pace_of_copies_is_told_with_what_holds_it() -> None:
+    facts = replace(facts_with(), reading=ReadPace(0.25, "40 running threads", "R331"))
+    lines = [" ".join(line.split()) for line in printed(render_status(facts)).splitlines()]
+    assert "copies 0.25 reads of the source at a time: 40 running threads [R331]" in lines
+    facts = replace(facts, reading=ReadPace(2.0))
+    lines = [" ".join(line.split()) for line in printed(render_status(facts)).splitlines()]
+    assert "copies 2 reads of the source at a time" in lines

@@ -1,0 +1,193 @@
+"""The law of pace against a simulated server: it grows, holds, halves, and never starves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.replication.read_pace import Figure, ReadPace, ServerSample, chunk_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROWS = 10_000
+LEAST = 1 / 32
+
+
+@dataclass
+class Server:
+    """Answers reads at a price that its load decides; one thread reads all the time."""
+
+    pace: ReadPace
+    now: float = 0.0
+    # What it says at a time, and how long a read takes there.
+    says: Callable[[float], ServerSample] = lambda _: ServerSample(2)
+    read_seconds: Callable[[float], float] = lambda _: 0.1
+    reads: list[tuple[float, float]] = field(default_factory=list)
+    paces: list[float] = field(default_factory=list)
+    sampled_at: float = -1.0
+
+    def run(self, seconds: float) -> None:
+        """Let time go by."""
+        end = self.now + seconds
+        while self.now < end:
+            if self.now - self.sampled_at >= 0.5:
+                self.sampled_at = self.now
+                self.pace.take(self.says(self.now), self.now)
+                self.paces.append(self.pace.pace)
+            waiting = self.pace.wait_seconds(self.now)
+            if waiting:
+                self.now += min(waiting, 1.0)
+                continue
+            self.pace.begin(self.now)
+            took = self.read_seconds(self.now)
+            self.reads.append((self.now, took))
+            self.now += took
+            self.pace.end("t", ROWS, took, self.now)
+
+    def part_read(self, since: float) -> float:
+        """Return for which part of the time since then the server was read."""
+        return sum(took for at, took in self.reads if at >= since) / (self.now - since)
+
+
+def held_by(server: Server) -> Figure | None:
+    """Return why the pace does not grow."""
+    hold = server.pace.hold
+    return None if hold is None else hold.figure
+
+
+def test_the_pace_grows_slowly_to_the_most_that_is_allowed() -> None:
+    server = Server(ReadPace(4, 0.0))
+    assert server.pace.pace == 1.0
+    server.run(10)
+    assert 2.0 < server.pace.pace < 3.5
+    assert all(after - before <= 0.5 for before, after in pairwise(server.paces))
+    server.run(30)
+    assert server.pace.pace == 4.0
+    assert server.pace.hold is None
+
+
+@pytest.mark.parametrize(
+    ("sample", "figure"),
+    [
+        (ServerSample(40), Figure.THREADS),
+        (ServerSample(2, lag_seconds=60.0), Figure.LAG),
+    ],
+)
+def test_beyond_a_limit_the_pace_is_halved_to_the_least_and_grows_again_afterwards(
+    sample: ServerSample, figure: Figure
+) -> None:
+    server = Server(ReadPace(2, 0.0, threads_max=20), says=lambda _: sample)
+    server.run(3)
+    assert server.pace.pace < 1.0
+    server.run(60)
+    assert server.pace.pace == LEAST
+    assert held_by(server) is figure
+    # Reading goes on all the same, for the part of the time that the least pace is.
+    assert server.part_read(since=20.0) == pytest.approx(LEAST, rel=0.3)
+    server.says = lambda _: ServerSample(2, lag_seconds=0.0)
+    server.run(25)
+    assert held_by(server) is None
+    assert server.pace.pace == 2.0
+
+
+@pytest.mark.parametrize(
+    "sample", [ServerSample(18), ServerSample(2, lag_seconds=6.0)], ids=["threads", "lag"]
+)
+def test_near_a_limit_the_pace_is_held(sample: ServerSample) -> None:
+    server = Server(ReadPace(2, 0.0, threads_max=20), says=lambda _: sample)
+    server.run(60)
+    assert server.pace.pace == 1.0
+    assert server.pace.hold is not None
+
+
+def test_a_replica_that_catches_up_lets_the_pace_be() -> None:
+    server = Server(ReadPace(2, 0.0), says=lambda now: ServerSample(2, 600.0 - now))
+    server.run(60)
+    assert server.pace.pace >= 0.5
+
+
+def test_what_is_usual_at_a_server_is_no_reason_to_starve() -> None:
+    server = Server(ReadPace(2, 0.0), says=lambda _: ServerSample(60))
+    server.run(60)
+    assert server.pace.pace == 2.0
+    server.says = lambda _: ServerSample(120)
+    server.run(10)
+    assert server.pace.pace < 0.1
+    assert server.pace.hold is not None
+    assert (server.pace.hold.figure, server.pace.hold.value) == (Figure.THREADS, 120)
+
+
+def test_rows_that_take_longer_because_of_reading_find_a_pace_without_wild_swings() -> None:
+    """Each read at a time makes rows slower: beyond half a read, four times as slow and more."""
+    pace = ReadPace(2, 0.0)
+    server = Server(pace, read_seconds=lambda _: 0.05 if pace.pace < 0.5 else 0.3)
+    server.reads.clear()
+    # The least latency is known from a time when nobody else was there.
+    pace.begin(0.0)
+    pace.end("t", ROWS, 0.05, 0.05)
+    server.run(300)
+    late = server.paces[len(server.paces) // 2 :]
+    assert min(late) >= 0.2
+    assert max(late) <= 0.8
+    changes = [after / before for before, after in pairwise(late)]
+    assert min(changes) >= 0.5
+    assert max(changes) <= 1.5
+
+
+def test_a_latency_that_reading_does_not_cause_becomes_the_measure() -> None:
+    """The rest of the table is not in memory: each row takes ten times as long, at any pace."""
+    server = Server(ReadPace(2, 0.0), read_seconds=lambda now: 0.05 if now < 30 else 0.5)
+    server.run(30)
+    assert server.pace.pace > 1.5
+    server.run(20)
+    assert server.pace.pace < 1.0
+    server.run(120)
+    assert server.pace.pace == 2.0
+
+
+def test_only_the_users_query_stops_everything() -> None:
+    server = Server(ReadPace(2, 0.0, adapts=False), says=lambda _: ServerSample(500, 900.0))
+    server.run(10)
+    assert server.part_read(since=0.0) == pytest.approx(1.0, rel=0.05)
+    server.says = lambda _: ServerSample(pause=1.5)
+    server.run(1)
+    reads = len(server.reads)
+    server.run(300)
+    assert len(server.reads) == reads
+    assert server.pace.wait_seconds(server.now) == inf
+    assert server.pace.hold is not None
+    assert (server.pace.hold.figure, server.pace.hold.value) == (Figure.QUERY, 1.5)
+    server.says = lambda _: ServerSample()
+    server.run(2)
+    assert len(server.reads) > reads
+
+
+def test_reads_at_a_time_are_no_more_than_the_pace() -> None:
+    pace = ReadPace(4, 0.0)
+    pace.begin(0.0)
+    assert pace.wait_seconds(0.0) > 0
+    pace.take(ServerSample(2), 1.0)
+    assert 1.0 < pace.pace < 2.0
+    assert pace.wait_seconds(1.0) == 0
+    pace.begin(1.0)
+    assert pace.wait_seconds(1.0) > 0
+    pace.end("t", 1, 0.5, 1.5)
+    assert pace.wait_seconds(1.5) < 0.5
+
+
+def test_so_many_rows_are_read_a_second() -> None:
+    server = Server(ReadPace(2, 0.0, rows_per_second=5 * ROWS, adapts=False))
+    server.run(60)
+    assert len(server.reads) == pytest.approx(60 * 5, rel=0.05)
+
+
+def test_a_chunk_is_made_smaller_until_it_takes_half_a_second() -> None:
+    assert chunk_rows(20_000, 20_000, 2.0) == 5000
+    assert chunk_rows(20_000, 5000, 0.1) == 20_000
+    assert chunk_rows(20_000, 0, 3.0) == 20_000
+    assert chunk_rows(20_000, 1, 30.0) == 1
