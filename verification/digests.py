@@ -7,7 +7,7 @@ with the table, apart from one byte a row that says whether the source has its k
 `RowIndex` says which key has which row. `RowCounter` counts equal rows of tables without a key.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -91,18 +91,34 @@ _INDEX_RECORD: Final = np.dtype(
 )
 
 
-class RowIndex:
-    """Takes all rows of a mirror first, then answers for rows of the source."""
+# Says which rows are near: their numbers, and those of the source.
+AreNear = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]
 
-    def __init__(self, folder: Path, rows: int) -> None:
-        """Keep records in `folder`; `rows` is about the number of rows."""
+
+class RowIndex:
+    """Takes all rows of a mirror first, then answers for rows of the source.
+
+    Beside the digest of a row, there may be numbers that need not be equal, but near.
+    """
+
+    def __init__(
+        self, folder: Path, rows: int, numbers: int = 0, are_near: AreNear | None = None
+    ) -> None:
+        """Keep records in `folder`; `rows` is about their number, each has so many `numbers`."""
         self._buckets = DigestBuckets(folder, rows)
+        self._are_near = are_near
+        self._record = _INDEX_RECORD
+        if numbers:
+            fields = [*_INDEX_RECORD.descr, ("numbers", "<f8", (numbers,))]
+            self._record = np.dtype(fields)
         self._seen: list[NDArray[np.bool_]] = []
         self.rows = 0
 
-    def add(self, keys: Keys, rows: Keys) -> None:
+    def add(self, keys: Keys, rows: Keys, numbers: NDArray[np.float64] | None = None) -> None:
         """Add rows of the mirror."""
-        records = np.empty(len(keys.first), _INDEX_RECORD)
+        records = np.empty(len(keys.first), self._record)
+        if self._are_near is not None:
+            records["numbers"] = numbers
         records["first"], records["second"] = keys.first, keys.second
         records["row"], records["rest"] = rows.first, rows.second
         self.rows += len(records)
@@ -111,31 +127,36 @@ class RowIndex:
     def complete(self) -> None:
         """Sort the records: all rows were added."""
         for path in self._buckets.paths:
-            records = np.fromfile(path, _INDEX_RECORD)
+            records = np.fromfile(path, self._record)
             order = np.lexsort((records["second"], records["first"]))
             records[order].tofile(path)
             self._seen.append(np.zeros(len(records), np.bool_))
 
-    def are_equal(self, keys: Keys, rows: Keys) -> NDArray[np.bool_]:
+    def are_equal(
+        self, keys: Keys, rows: Keys, numbers: NDArray[np.float64] | None = None
+    ) -> NDArray[np.bool_]:
         """Return which rows of the source the mirror has, once each, with the same values.
 
         Their keys count as seen, also if the rows differ.
         """
         equal = np.zeros(len(keys.first), np.bool_)
         for number, places in self._buckets.places(keys.first):
-            equal[places] = self._in_bucket(number, keys.take(places), rows.take(places))
+            own = None if numbers is None else numbers[places]
+            equal[places] = self._in_bucket(number, keys.take(places), rows.take(places), own)
         return equal
 
     def unseen(self) -> Iterator[Keys]:
         """Yield the keys that the source did not have."""
         for number, path in enumerate(self._buckets.paths):
-            records = np.fromfile(path, _INDEX_RECORD)[~self._seen[number]]
+            records = np.fromfile(path, self._record)[~self._seen[number]]
             if len(records):
                 yield Keys(records["first"].copy(), records["second"].copy())
 
-    def _in_bucket(self, number: int, keys: Keys, rows: Keys) -> NDArray[np.bool_]:
+    def _in_bucket(
+        self, number: int, keys: Keys, rows: Keys, numbers: NDArray[np.float64] | None
+    ) -> NDArray[np.bool_]:
         records = (
-            np.memmap(self._buckets.paths[number], _INDEX_RECORD, "r")
+            np.memmap(self._buckets.paths[number], self._record, "r")
             if len(self._seen[number])
             else None
         )
@@ -155,6 +176,8 @@ class RowIndex:
             self._seen[number][at[hits]] = True
             seen[hits] += 1
             is_row = (own["row"] == rows.first[places]) & (own["rest"] == _second(rows)[places])
+            if self._are_near is not None and numbers is not None:
+                is_row &= self._are_near(own["numbers"], numbers[places])
             equal[places[same & is_row]] = True
         once: NDArray[np.bool_] = seen == 1
         return equal & once

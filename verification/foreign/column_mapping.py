@@ -25,9 +25,10 @@ from connector.foundation.contract import SchemaColumn
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.errors import MirrorError
 from stream_jobs.source.table_schema import TableSchema
-from verification.digests import row_digests
+from verification.digests import Digest, digest_pairs, row_digests
 from verification.foreign import foreign_errors
 from verification.foreign.forms import Form, limited, of_source
+from verification.foreign.tolerance import NearRow, Tolerance, Tolerances, numbers_of
 
 _METADATA: Final = (
     "__",
@@ -88,11 +89,24 @@ class ColumnPair(NamedTuple):
     form: Form
     note: str = ""  # why this form was taken
     digits: int | None = None  # after the point; None: all are compared
+    tolerance: Tolerance | None = None
 
     @property
     def name(self) -> str:
         """The name at the source."""
         return self.column["name"]
+
+    def differ(self, own: object, theirs: object) -> bool:
+        """Return whether two values of the compared type are no longer the same."""
+        if repr(own) == repr(theirs):
+            return False
+        if self.tolerance is None or own is None or theirs is None:
+            return True
+        try:
+            first, second = (numbers_of(pa.array([each], self.form.kind)) for each in (own, theirs))
+        except pa.ArrowException:
+            return True  # an unfit value
+        return not self.tolerance.near(first, second).all()
 
     def limited(self, values: pa.Array) -> pa.Array:
         """Return values with the digits that are compared: numbers rounded, and times cut."""
@@ -172,6 +186,9 @@ class ColumnMapping:
         self.pairs = {pair.name: pair for pair in pairs}
         self.columns = list(self.pairs)
         self.names = names
+        self.tolerances = Tolerances(
+            {name: own.tolerance for name, own in self.pairs.items() if own.tolerance is not None}
+        )
         self._deletes = None if names.mark is None else _MARKS[names.mark.lower()]
 
     @property
@@ -234,11 +251,27 @@ class ColumnMapping:
         return row_digests(data, self.key)
 
     def rows(self, data: pa.Table, unfit: NDArray[np.bool_] | None = None) -> Keys:
-        """Return the digests of rows of either side; `unfit` ones equal none of the source."""
-        digests = row_digests(data, self.columns)
+        """Return the digests of rows of either side; `unfit` ones equal none of the source.
+
+        Columns with a tolerance do not count.
+        """
+        digests = row_digests(self.tolerances.exact(data), self.columns)
         if unfit is not None and unfit.any():
             digests = Keys(np.where(unfit, digests.first ^ _UNFIT, digests.first), digests.second)
         return digests
+
+    def values(
+        self, data: pa.Table, unfit: NDArray[np.bool_] | None = None
+    ) -> list[Digest | NearRow]:
+        """Return rows of either side; two of them are equal within the tolerance."""
+        digests = digest_pairs(self.rows(data, unfit))
+        if not self.tolerances.names:
+            return list(digests)
+        numbers = self.tolerances.numbers(data)
+        return [
+            NearRow(own, numbers[place : place + 1], self.tolerances)
+            for place, own in enumerate(digests)
+        ]
 
     def _with_mark(self, names: list[str]) -> list[str]:
         return names if self.names.mark is None else [*names, self.names.mark]

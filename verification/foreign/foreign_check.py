@@ -78,7 +78,9 @@ class ForeignCheck:
         source, target, mapping, _ = self._sides
         key = source.key_number
         kinds_are_plain = all(
-            pair.digits is None and pair.form.kind == source.no_rows.schema.field(pair.name).type
+            pair.digits is None
+            and pair.tolerance is None
+            and pair.form.kind == source.no_rows.schema.field(pair.name).type
             for pair in mapping.pairs.values()
         )
         if key is None or not kinds_are_plain:
@@ -122,9 +124,12 @@ class ForeignCheck:
         result, mapping = self.result, self._sides.mapping
         result.state = self._rows.refresh()
         with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
-            index = RowIndex(Path(folder), self._sides.target.rows)
+            near, count = mapping.tolerances, self._sides.target.rows
+            are_near = near.near if near.names else None
+            index = RowIndex(Path(folder), count, len(near.names), are_near)
             for rows in self._rows.batches(ranges):
-                index.add(mapping.keys(rows.data), mapping.rows(rows.data, rows.unfit))
+                keys, digests = mapping.keys(rows.data), mapping.rows(rows.data, rows.unfit)
+                index.add(keys, digests, near.numbers(rows.data))
                 self._count(rows.data.num_rows)
             index.complete()
             result.target_rows += index.rows + self._rows.unfit_key_rows
@@ -147,7 +152,8 @@ class ForeignCheck:
         for theirs in source.chunks(ranges):
             data = mapping.of_source(theirs)
             keys = mapping.keys(data)
-            equal = index.are_equal(keys, mapping.rows(data))
+            numbers = mapping.tolerances.numbers(data)
+            equal = index.are_equal(keys, mapping.rows(data), numbers)
             digests, values = keys_by_digest(data, mapping.key, keys, np.flatnonzero(~equal))
             self.result.rows += data.num_rows
             self._count(data.num_rows)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from connector.foundation.errors import ConnectorError
-from verification.digests import Digest
-from verification.foreign.row_states import Change, Kind, Origin
+from verification.foreign.row_states import Change, Kind, Origin, Value
 from verification.report import Verdict, values_text, visible_values, whole_verdict
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ class RowDifference:
     since: Change | None = None
     # Whether `since` is the first change that the target lacks; else it is the row's last one.
     is_lacking: bool = False
-    own: Digest | None = None  # of the row of the target
+    own: Value = None  # of the row of the target
 
     @property
     def origin(self) -> Origin | None:
@@ -186,7 +185,13 @@ def foreign_report(results: Sequence[ForeignResult], *, with_values: bool) -> di
 
 def _columns(mapping: ColumnMapping) -> list[dict[str, Any]]:
     return [
-        {"source": pair.name, "target": pair.target, "form": pair.form.name, "because": pair.note}
+        {
+            "source": pair.name,
+            "target": pair.target,
+            "form": pair.form.name,
+            "because": pair.note,
+            "tolerance": None if pair.tolerance is None else pair.tolerance.size,
+        }
         for pair in mapping.pairs.values()
     ]
 
@@ -206,6 +211,8 @@ def _mapping_lines(mapping: ColumnMapping) -> Iterator[str]:
     for pair in mapping.pairs.values():
         renamed = f"column {pair.name} is {pair.target}" if pair.name != pair.target else ""
         form = f"{pair.form.name}, by {pair.note}" if pair.note else ""
+        if pair.tolerance is not None:
+            yield f"  column {pair.name}: equal within {pair.tolerance}, as asked"
         if renamed or form:
             yield "  " + (
                 ": ".join(part for part in (renamed or f"column {pair.name}", form) if part)

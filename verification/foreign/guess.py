@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import ConfigError
 from stream_jobs.errors import MirrorError
 from verification.digests import Digest, digest_pairs, row_digests
@@ -29,6 +30,7 @@ from verification.foreign.forms import Form, forms_of, of_source
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.table_choice import TableChoice
 from verification.foreign.target import Target
+from verification.foreign.tolerance import Tolerance, numbers_of
 
 _SAMPLE_ROWS: Final = 1000
 # Combinations of forms of a key that are tried.
@@ -65,6 +67,7 @@ class MappingGuess:
                 self._names.only_source.append(name)
                 continue
             self._forms[name] = self._chosen(name, forms)
+            self._require_distance(column, forms[0].kind)
         require_key(schema, self._names)
 
     def mapping(self) -> ColumnMapping:
@@ -120,6 +123,7 @@ class MappingGuess:
                 forms[name],
                 notes.get(name, ""),
                 self._digits(name),
+                self._tolerance(name),
             )
             for name in self._forms
         ]
@@ -128,6 +132,24 @@ class MappingGuess:
     def _digits(self, name: str) -> int | None:
         choice = self._choice.columns.get(name)
         return None if choice is None else choice.digits
+
+    def _tolerance(self, name: str) -> Tolerance | None:
+        choice = self._choice.columns.get(name)
+        return None if choice is None else choice.distance
+
+    def _require_distance(self, column: SchemaColumn, kind: pa.DataType) -> None:
+        """Raise ConfigError if a column has no tolerance, and the user gives one."""
+        name = column["name"]
+        tolerance = self._tolerance(name)
+        if tolerance is None:
+            return
+        if name in self._source.schema.key:
+            why = f"column {name} belongs to the key, so it has no tolerance"
+            raise self._wrong(why)
+        if not tolerance.fits(column, kind):
+            word = "seconds" if tolerance.is_seconds else "tolerance"
+            why = f"column {name} is {column['type'].upper()}, which has no {word}"
+            raise self._wrong(why)
 
     def _sample(self, mapping: ColumnMapping) -> pa.Table:
         """Return some rows of the target, evenly from its first batch."""
@@ -187,7 +209,11 @@ class MappingGuess:
             other = of_source(column, theirs[name], form.kind).take(their_places).combine_chunks()
             pair = pa.table({"own": own, "other": other})
             first, second = (row_digests(pair, [part]) for part in ("own", "other"))
-            equal = (first.first == second.first) & own.is_valid().to_numpy(zero_copy_only=False)
+            equal = first.first == second.first
+            if (tolerance := self._tolerance(name)) is not None:
+                equal = tolerance.near(numbers_of(own), numbers_of(other))
+                equal &= other.is_valid().to_numpy(zero_copy_only=False)
+            equal &= own.is_valid().to_numpy(zero_copy_only=False)
             if int(equal.sum()) > most:
                 best, most = form, int(equal.sum())
         return best, f"{most} of {counted} values" if counted else "no value to learn from"

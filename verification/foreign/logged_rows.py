@@ -73,7 +73,7 @@ class LoggedRows:
         self._changes = []
         data, partial = self._typed(batch)
         keys = digest_pairs(self._mapping.keys(data))
-        rows: list[Value] = list(digest_pairs(self._mapping.rows(data)))
+        rows: list[Value] = list(self._mapping.values(data))
         for place in np.flatnonzero(partial).tolist():
             rows[place] = UNKNOWN
         images = batch.column("_image").to_pylist()

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
 from verification.digests import Digest
+from verification.foreign.tolerance import NearRow
 
 _US: Final = 1_000_000
 
@@ -21,7 +22,7 @@ class Unknown:
 
 
 UNKNOWN: Final = Unknown()
-Value = Digest | Unknown | None  # None: there is no row
+Value = Digest | NearRow | Unknown | None  # None: there is no row
 
 Kind = Literal["missing", "surplus", "different", "stale", "doubled"]
 
@@ -97,7 +98,7 @@ AGAIN: Final = Verdict(again=True)
 
 
 def judge(
-    rows: Sequence[Digest], states: KeyStates, read: Moment, lag_us: int, reach_us: int
+    rows: Sequence[Value], states: KeyStates, read: Moment, lag_us: int, reach_us: int
 ) -> Verdict:
     """Return what the `states` of a key say about its `rows` in the target.
 

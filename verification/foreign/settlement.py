@@ -11,7 +11,7 @@ follows. If it stays as it is for longer than the lag, it is stale.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ import pyarrow as pa
 from verification.digests import Digest, digest_pairs
 from verification.foreign.column_mapping import ColumnMapping, DecodedRows
 from verification.foreign.foreign_report import ForeignResult, RowDifference
-from verification.foreign.row_states import KeyStates, Moment, Verdict, judge
+from verification.foreign.row_states import KeyStates, Moment, Value, Verdict, judge
 from verification.foreign.source_log import SourceLog
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.target import Target
@@ -50,7 +50,7 @@ class Look(NamedTuple):
 
     moment: Moment
     rows: DecodedRows
-    digests: list[Digest]  # of these rows
+    values: Sequence[Value]  # of these rows
     places: Mapping[Digest, list[int]]  # of the rows with a key
     states: Mapping[Digest, KeyStates]
     source: Mapping[Digest, tuple[pa.Table, int]]
@@ -114,7 +114,7 @@ class Settlement:
 
     def _is_open(self, look: Look, digest: Digest, key: RowKey, progress: _Progress) -> bool:
         """Judge a key, and return whether it has to be looked at again."""
-        rows = [look.digests[place] for place in look.places.get(digest, ())]
+        rows = [look.values[place] for place in look.places.get(digest, ())]
         reach = self._sides.log.reach_us
         verdict = judge(rows, look.states[digest], look.moment, self._lag_us, reach)
         if verdict.kind is None:
@@ -139,7 +139,7 @@ class Settlement:
         places: dict[Digest, list[int]] = {}
         for place, digest in enumerate(digest_pairs(mapping.keys(rows.data))):
             places.setdefault(digest, []).append(place)
-        digests = digest_pairs(mapping.rows(rows.data, rows.unfit))
+        values = mapping.values(rows.data, rows.unfit)
         wanted = frozenset(left)
         known = {digest: states.count for digest, states in log.states(wanted).items()}
         settled_us = begin - _SETTLED_US
@@ -152,12 +152,12 @@ class Settlement:
         # What the SELECT may have seen is in the log by now.
         states = dict(log.states(wanted))
         for digest in asked:
-            own = self._digest_of(read.get(digest))
+            own = self._value_of(read.get(digest))
             if digest not in states:
                 states[digest] = KeyStates.quiet(own)
             elif states[digest].count == known.get(digest):
                 states[digest] = states[digest].ended_with(own)
-        return Look(moment, rows, digests, places, states, read)
+        return Look(moment, rows, values, places, states, read)
 
     def _read(self, keys: Mapping[Digest, RowKey]) -> dict[Digest, tuple[pa.Table, int]]:
         """Return rows of the source, each as a table and a place in it."""
@@ -169,11 +169,11 @@ class Settlement:
             found |= {digest: (data, place) for place, digest in enumerate(own)}
         return found
 
-    def _digest_of(self, row: tuple[pa.Table, int] | None) -> Digest | None:
+    def _value_of(self, row: tuple[pa.Table, int] | None) -> Value:
         if row is None:
             return None
         data, place = row
-        return digest_pairs(self._sides.mapping.rows(data.slice(place, 1)))[0]
+        return self._sides.mapping.values(data.slice(place, 1))[0]
 
     def _difference(
         self, look: Look, digest: Digest, key: RowKey, verdict: Verdict
@@ -184,12 +184,15 @@ class Settlement:
         places = look.places.get(digest, [])
         own = [self._values(look.rows, place) for place in places]
         if theirs is not None and own:
+            pairs = self._sides.mapping.pairs
             names = [
-                name for name in theirs if any(repr(row[name]) != repr(theirs[name]) for row in own)
+                name
+                for name in theirs
+                if any(pairs[name].differ(row[name], theirs[name]) for row in own)
             ]
             theirs = {name: theirs[name] for name in names}
             own = [{name: row[name] for name in names} for row in own]
-        digests = [look.digests[place] for place in places]
+        values = [look.values[place] for place in places]
         return RowDifference(
             verdict.kind,
             self._named(key),
@@ -197,7 +200,7 @@ class Settlement:
             own,
             verdict.since,
             verdict.is_lacking,
-            digests[0] if digests else None,
+            values[0] if values else None,
         )
 
     def _values(self, rows: DecodedRows, place: int) -> dict[str, object]:

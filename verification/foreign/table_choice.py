@@ -23,6 +23,7 @@ from verification.foreign.file_target import ParquetTarget
 from verification.foreign.iceberg_target import IcebergTarget
 from verification.foreign.server_target import ServerTarget, split_place
 from verification.foreign.target import Target
+from verification.foreign.tolerance import Tolerance
 
 
 def _postgresql(name: str, place: str) -> Target:
@@ -60,7 +61,17 @@ class ColumnChoice(Section):
     form: str | None = None  # as the report names it
     # After the point of a number, or of a second: the others do not count.
     digits: int | None = Field(default=None, ge=0, le=30)
+    # By how much a number, or a time, may differ.
+    tolerance: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     skip: bool = False  # it is not compared
+
+    @property
+    def distance(self) -> Tolerance | None:
+        """The tolerance that was asked for; that in seconds, if there are both."""
+        if self.seconds is not None:
+            return Tolerance(self.seconds, is_seconds=True)
+        return None if self.tolerance is None else Tolerance(self.tolerance)
 
 
 class _TableSection(Section):

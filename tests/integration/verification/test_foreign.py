@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 import time
@@ -16,7 +15,6 @@ from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
 from pyiceberg.schema import assign_fresh_schema_ids
 
 from local_stack import connect
-from tests import forked_command
 from tests.integration.verification import foreign_tables
 from tests.integration.verification.foreign_faults import FAULTS
 from tests.integration.verification.foreign_tables import ForeignTable
@@ -361,51 +359,6 @@ def test_mariadb_is_compared(
     foreign_tables.write(table.path, foreign_tables.debezium(rows))
     report = table.report("--lag", "2", code=4)
     assert [each["kind"] for each in report["differences"]] == ["stale"]
-
-
-def test_a_file_names_many_tables_and_chooses_columns(table: ForeignTable, tmp_path: Path) -> None:
-    table.execute(
-        "CREATE TABLE other (id INT PRIMARY KEY, name VARCHAR(9))",
-        "INSERT INTO other VALUES (1, 'a')",
-    )
-    rows = [{**row, "weight": round(row["weight"], 3)} for row in table.rows()]
-    made = [row["made"].replace(microsecond=row["made"].microsecond // 1000 * 1000) for row in rows]
-    data = foreign_tables.typed([{**row, "made": own} for row, own in zip(rows, made, strict=True)])
-    data = data.rename_columns({"price": "Preis"}).append_column("price", pa.array([1] * ROWS))
-    data = data.set_column(data.column_names.index("note"), "note", pa.array(["-"] * ROWS))
-    foreign_tables.write(tmp_path / "lake" / "orders", data)
-    foreign_tables.write(tmp_path / "lake" / "other", pa.table({"id": [1], "name": ["a"]}))
-    path = tmp_path / "audit.toml"
-    path.write_text(f"""
-        [[tables]]
-        table = "{table.database}.orders"
-        target = "delta:{tmp_path}/lake/orders"
-        [tables.columns]
-        price = {{ name = "Preis", form = "number" }}
-        weight = {{ digits = 3 }}
-        made = {{ digits = 3 }}
-        note = {{ skip = true }}
-
-        [[tables]]
-        table = "{table.database}.*"
-        target = "delta:{tmp_path}/lake/{{table}}"
-    """)
-    done = forked_command.run(
-        "verify", table.url, "--tables", str(path), "--json", "--lag", "1", seconds=100
-    )
-    report = json.loads(done.stdout)
-    assert done.returncode == 0, report
-    assert [(each["table"].rpartition(".")[2], each["rows"]) for each in report["tables"]] == [
-        ("orders", ROWS),
-        ("other", 1),
-    ]
-    assert report["tables"][0]["columns_only_in_source"] == ["note"]
-    table.execute("UPDATE orders SET weight = weight + 0.001 WHERE id = 5")
-    done = forked_command.run(
-        "verify", table.url, "--tables", str(path), "--json", "--lag", "1", seconds=100
-    )
-    (own, _) = json.loads(done.stdout)["tables"]
-    assert [each["key"] for each in own["differences"]] == [{"id": 5}]
 
 
 def test_a_table_of_another_server_is_compared(

@@ -152,6 +152,9 @@ def test_a_choice_for_columns_must_fit(table: ForeignTable) -> None:
     wrong: list[tuple[dict[str, ColumnChoice], str]] = [
         ({"prize": ColumnChoice(name="price")}, "the source has no column prize"),
         ({"price": ColumnChoice(name="prize")}, "the target has no column prize"),
+        ({"note": ColumnChoice(tolerance=1)}, "column note is VARCHAR, which has no tolerance"),
+        ({"price": ColumnChoice(seconds=1)}, "column price is DECIMAL, which has no seconds"),
+        ({"id": ColumnChoice(tolerance=1)}, "column id belongs to the key, so it has no tolerance"),
         ({"price": ColumnChoice(form="base64")}, "column price cannot be 'base64'; it can be n"),
     ]
     for columns, why in wrong:
