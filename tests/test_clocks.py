@@ -117,7 +117,7 @@ REASONS: Final = {
     "verification/foreign/source_rows.py SourceRows.server_time_us": SHOWN,
     "verification/source_moment.py read_moment": "the clock of the source, as it answers",
     "verification/metrics.py VerificationMetrics.__init__": SHOWN,
-    "verification/run.py Run._finished": SHOWN,
+    "verification/run.py _finished": SHOWN,
 }
 
 _SQL = re.compile(r"\b(UNIX_TIMESTAMP|NOW|SYSDATE|CURRENT_TIMESTAMP|UTC_TIMESTAMP)\s*\(")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from contextlib import closing
+from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -109,12 +110,18 @@ class CommitTimeCache:
     def __init__(self) -> None:
         self._times: CommitTimes | None = None
         self._server_uuid = ""
+        # Several histories may be compared at the same time.
+        self._turn = Lock()
 
     def up_to_now(self, pipeline: Pipeline, cuts: CutStore) -> tuple[CommitTimes | None, str]:
         """Return the times from the oldest of `cuts` on to the end of the log, or why not.
 
         Raises MirrorError if a cut cannot be read.
         """
+        with self._turn:
+            return self._up_to_now(pipeline, cuts)
+
+    def _up_to_now(self, pipeline: Pipeline, cuts: CutStore) -> tuple[CommitTimes | None, str]:
         known = self._times
         if known is None or (self._server_uuid, known.epoch) != (
             pipeline.server_uuid,

@@ -9,25 +9,33 @@ from __future__ import annotations
 import random
 import time
 import traceback
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import structlog
 
-from connector.foundation.errors import ConnectorError, SinkUnavailable, SourceUnavailable, fields
+from connector.foundation.errors import (
+    ConnectorError,
+    SinkUnavailable,
+    SourceUnavailable,
+    fields,
+)
 from connector.foundation.settings.sections import Settings
 from verification import verify_errors
+from verification.baselines import Baselines
 from verification.commit_times import CommitTimeCache
 from verification.pipeline import Pipeline
 from verification.replica_side import ReplicaServer
 from verification.report import TableResult
-from verification.run import Run, job_settings, table_names
+from verification.rounds import Rounds
+from verification.run import job_settings, table_names, what_is_compared
 from verification.table_check import Limits
+from verification.table_comparison import TableComparison
 
 if TYPE_CHECKING:
     from verification.metrics import VerificationMetrics
+    from verification.table_definitions import TableName
 
 # The log names so many rows of a table; the figure counts all.
 _NAMED_MAX: Final = 20
@@ -37,6 +45,8 @@ _ASK_SECONDS: Final = 30.0
 _FRAMES: Final = 8
 # Both peers answer, and one table has to wait.
 _LAGS: Final = (verify_errors.CONNECTOR_LAGS, verify_errors.COPY_LAGS)
+
+_STATES: Final = (verify_errors.STATE_OTHER, verify_errors.STATE_UNUSABLE)
 
 _log = structlog.get_logger()
 
@@ -51,12 +61,14 @@ class ContinuousRun:
         patterns: Sequence[str],
         limits: Limits,
         metrics: VerificationMetrics,
+        state: Path | None = None,
         *,
         of_replica: bool,
     ) -> None:
         """Compare the tables that match, all followed ones without a pattern; fill `metrics`.
 
-        Raises ConfigError for the configuration of another job.
+        The file `state` keeps what is known of tables over a restart. Raises ConfigError for the
+        configuration of another job.
         """
         self._settings = settings
         self._job = job_settings(settings, job)
@@ -64,77 +76,114 @@ class ContinuousRun:
         self._patterns = patterns
         self._limits = limits
         self._metrics = metrics
+        self._state = state
+        # After the first connection. A replica has no versions, so its changes are not known.
+        self._baselines: Baselines | None = None
         # What is left of this round.
-        self._left: deque[tuple[str, str]] = deque()
+        self._left: dict[TableName, None] = {}
         self._asked_at = 0.0
         self._in_vain = 0
         self._times = CommitTimeCache()
 
     def run(self) -> NoReturn:
-        """Go round until KeyboardInterrupt."""
-        while True:
-            try:
-                limits = self._limits
-                with Pipeline(
-                    self._settings, limits.patience_seconds, limits.rows_per_second
-                ) as pipeline:
-                    self._connected(pipeline)
-                    self._round(pipeline)
-            except ConnectorError as error:
-                self._pause(self._interrupted(error))
-            else:
-                self._pause(self._settings.verify.pause_seconds)
+        """Go round until KeyboardInterrupt. Raises ConfigError if the state cannot be used."""
+        try:
+            while True:
+                try:
+                    self._connect()
+                except ConnectorError as error:
+                    if error.code in _STATES:
+                        raise
+                    self._pause(self._interrupted(error))
+        finally:
+            self._keep_state()
 
-    def _round(self, pipeline: Pipeline) -> None:
+    def _connect(self) -> None:
+        """Go round while large tables are compared, at least once; raises errors of connections."""
+        limits = self._limits
+        with Pipeline(self._settings, limits.patience_seconds, limits.rows_per_second) as pipeline:
+            self._connected(pipeline)
+            if self._server is None and self._baselines is None:
+                self._baselines = self._opened_state(pipeline)
+            comparison = TableComparison(
+                pipeline,
+                self._job,
+                self._server,
+                limits,
+                lambda *_: self._turn(pipeline),
+                self._baselines,
+                self._times,
+            )
+            with Rounds(pipeline, comparison, self._baselines, self._defect) as rounds:
+                self._round(pipeline, rounds)
+                while rounds.is_busy:
+                    self._pause(self._settings.verify.pause_seconds)
+                    self._round(pipeline, rounds)
+        self._pause(self._settings.verify.pause_seconds)
+
+    def _opened_state(self, pipeline: Pipeline) -> Baselines:
+        """Return what an earlier process knew, and let the metrics have it."""
+        of = what_is_compared(pipeline, self._job, None, self._patterns)
+        baselines = Baselines(self._state, of, self._settings.verify.full_every_hours)
+        names = table_names(pipeline, self._patterns)
+        self._metrics.keep(names)
+        now = pipeline.moment()
+        for name in names:
+            if (known := baselines.get(".".join(name))) is not None:
+                self._metrics.tables[name].restore(known, now)
+        return baselines
+
+    def _round(self, pipeline: Pipeline, rounds: Rounds) -> None:
         """Compare what is left of the round, or all tables; raises the errors of connections."""
         metrics = self._metrics
         if not self._left:
-            metrics.keep(table_names(pipeline, self._patterns))
-            self._left.extend(self._by_age())
+            names = table_names(pipeline, self._patterns)
+            metrics.keep(names)
+            if self._baselines is not None:
+                self._baselines.keep({".".join(name) for name in names})
+            self._left = dict.fromkeys(self._by_age())
             metrics.begin_round(len(self._left))
-        run = Run(
-            pipeline,
-            self._job,
-            self._server,
-            self._limits,
-            lambda *_: self._turn(pipeline),
-            times=self._times,
-        )
-        for result in self._results(run):
-            self._report(result)
-            error = result.error
-            is_away = isinstance(error, SourceUnavailable | SinkUnavailable)
-            if error is not None and is_away and error.code not in _LAGS:
-                raise error
-            self._in_vain = 0
+        waits = self._baselines is None or not self._settings.verify.full_every_hours
+        for name, result in rounds.round(list(self._left), waits=waits):
+            self._take(name, result)
+        # Large tables may be compared for longer than a round.
+        self._left = {}
+        self._keep_state()
         metrics.rounds += 1
         _log.info("round ended", **self._summary())
 
-    def _results(self, run: Run) -> Iterator[TableResult]:
-        while self._left:
-            name = self._left.popleft()
-            metrics = self._metrics
-            metrics.current, began = ".".join(name), time.monotonic()
-            metrics.turn()
-            try:
-                result = run.table(*name)
-            except ConnectorError as error:
-                result = TableResult(metrics.current, error=error)
-            except Exception as error:  # noqa: BLE001 # a defect must not keep others from their turn
-                result = TableResult(metrics.current, unsettled=1)
-                # Its text may hold values.
-                frames = traceback.extract_tb(error.__traceback__)
-                _log.error(
-                    "defect",
-                    table=metrics.current,
-                    error=type(error).__name__,
-                    places=[f"{frame.filename}:{frame.lineno}" for frame in frames[-_FRAMES:]],
-                )
-            metrics.take(name, result, began)
-            metrics.current = ""
-            yield result
+    def _take(self, name: TableName, result: TableResult) -> None:
+        """Note and report what was found in a table; raises why source or Kafka are away."""
+        metrics = self._metrics
+        metrics.turn()
+        if name in metrics.tables:
+            metrics.take(name, result, time.monotonic() - result.seconds)
+        if name in self._left:
+            del self._left[name]
+        if self._baselines is not None:
+            self._baselines.take(result)
+        self._report(result)
+        error = result.error
+        is_away = isinstance(error, SourceUnavailable | SinkUnavailable)
+        if error is not None and is_away and error.code not in _LAGS:
+            raise error
+        self._in_vain = 0
 
-    def _by_age(self) -> list[tuple[str, str]]:
+    def _keep_state(self) -> None:
+        if self._baselines is not None:
+            self._baselines.write()
+
+    def _defect(self, table: str, error: Exception) -> None:
+        """Log a defect; its text may hold values."""
+        frames = traceback.extract_tb(error.__traceback__)
+        _log.error(
+            "defect",
+            table=table,
+            error=type(error).__name__,
+            places=[f"{frame.filename}:{frame.lineno}" for frame in frames[-_FRAMES:]],
+        )
+
+    def _by_age(self) -> list[TableName]:
         """Return the tables, those first that were not compared for the longest time."""
         tables = list(self._metrics.tables.values())
         # After a restart, no table is always the last one.
@@ -168,6 +217,9 @@ class ContinuousRun:
             for defect in found["defects"][:_NAMED_MAX]:
                 _log.warning("Iceberg is wrong", table=result.name, what=defect)
         log = _log.info if result.verdict in {"equal", "not compared"} else _log.warning
+        if result.changed_keys == 0 and result.verdict == "equal":
+            # Nothing has changed.
+            log = _log.debug
         log(
             result.verdict,
             table=result.name,
@@ -177,6 +229,7 @@ class ContinuousRun:
             intervals=len(result.intervals),
             repaired=len(result.repaired),
             transaction=result.transaction,
+            **({} if result.changed_keys is None else {"changed_keys": result.changed_keys}),
             **({} if result.error is None else fields(result.error)),
         )
 

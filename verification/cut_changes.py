@@ -2,26 +2,15 @@
 
 A cut is named by its number, its time, its position or its transactions. If a time, a position or
 a GTID is not that of a cut, the last cut before it is taken: with more changes, never with less.
-
-A key has changed at the source if a record of the topic says so, and in the mirror if its rows
-differ from the rows at the cut, whoever wrote them. The offsets of the cut are in the table's
-version. Two versions differ in files, and in dead rows of files; rows that a compaction has only
-moved are equal. Sequences and the words of commits are not trusted, because whoever wrote rows by
-hand can have kept them.
+The offsets of the cut are in the table's version.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
-
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from connector.binlog.gtid import AnyGtidSet, contains_all, parse_gtid_set
 from connector.binlog.header import file_number
@@ -29,204 +18,58 @@ from connector.foundation import contract
 from connector.foundation.errors import ConfigError, DecodeError
 from stream_jobs.cuts import Cut, cut_errors
 from stream_jobs.cuts.cut import CutStore
-from stream_jobs.delta.actions import DataFile
-from stream_jobs.delta.parquet_file import live_positions
-from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.storage import Storage
-from stream_jobs.errors import MirrorError, delta_errors
+from stream_jobs.errors import MirrorError
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from verification import verify_errors
+from verification.changed_keys import VERSION_GONE, AllRowsError, ChangedKeys, LostRecordsError
 from verification.cut_facts import CutSummary, IncrementalScope
-from verification.digests import Digest, RowIndex, keys_by_digest, row_digests
-from verification.report import TableResult
 
 if TYPE_CHECKING:
+    from verification.digests import Digest
     from verification.mirror_side import MirrorSide
-    from verification.pipeline import Pipeline, TopicRecord
-    from verification.source_table import RowKey, SourceTable
-
-
-# Rows that are in memory at a time.
-_SLICE_ROWS: Final = 200_000
-
-
-class ChangedRows:
-    """Compares two versions of one mirror."""
-
-    def __init__(self, mirror: MirrorSide, before: Snapshot, now: Snapshot) -> None:
-        """Compare `before` with `now`, in the columns of the newest version."""
-        self._mirror = mirror
-        self._before = before
-        self._now = now
-
-    def each(self) -> Iterator[tuple[list[Digest], list[RowKey]]]:
-        """Yield digests and values of keys, some at a time; a key may come twice.
-
-        Raises MirrorError if a file is gone or damaged.
-        """
-        mirror = self._mirror
-        with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
-            index = RowIndex(Path(folder), self._count())
-            for data in self._rows(self._before, self._now):
-                index.add(row_digests(data, mirror.key), row_digests(data, mirror.columns))
-            index.complete()
-            for data in self._rows(self._now, self._before):
-                keys = row_digests(data, mirror.key)
-                equal = index.are_equal(keys, row_digests(data, mirror.columns))
-                yield keys_by_digest(data, mirror.key, keys, np.flatnonzero(~equal))
-            for unseen in index.unseen():
-                for data in self._rows(self._before, self._now):
-                    keys = row_digests(data, mirror.key)
-                    places = np.flatnonzero(np.isin(keys.first, unseen.first))
-                    yield keys_by_digest(data, mirror.key, keys, places)
-
-    def _count(self) -> int:
-        """Return about how many rows of `before` are in files that have changed."""
-        files = self._before.files.values()
-        return sum(max(0, file.live) for file in files if not self._now.has([file]))
-
-    def _rows(self, one: Snapshot, other: Snapshot) -> Iterator[pa.Table]:
-        """Yield the rows of a version at places where another version has none."""
-        for file in one.files.values():
-            if other.has([file]):
-                continue
-            own = self._live(file, one)
-            theirs = other.files.get(file.path)
-            if theirs is not None:
-                own = np.setdiff1d(own, self._live(theirs, other), assume_unique=True)
-            for start in range(0, len(own), _SLICE_ROWS):
-                yield self._mirror.current_rows(file, own[start : start + _SLICE_ROWS])
-
-    def _live(self, file: DataFile, snapshot: Snapshot) -> NDArray[np.int64]:
-        log = self._mirror.log
-        columns = [column for column in snapshot.columns if column.name in self._mirror.key]
-        return live_positions(log.storage, log.path, file, columns)
-
-
-# If more keys have changed, it is faster to compare all rows: so many, or half of the rows.
-_KEYS_MAX: Final = 100_000
-_KEYS_MIN: Final = 1000
-# Which image of a record is of its key, besides the other one for an update.
-_ONLY_AFTER: Final = frozenset({contract.OP_CREATE, contract.OP_READ})
+    from verification.report import TableResult
+    from verification.source_table import RowKey
 
 _NOT_IN_CUT: Final = "the cut does not have the table as it is now"
-_OTHER_KEY: Final = "the table has got another key since then"
-_ROWS_GONE: Final = "the table was emptied or copied since then"
-_MANY: Final = "many keys have changed since then"
-
-_MISSING_VERSION: Final = (
-    delta_errors.VERSION_MISSING,
-    delta_errors.FILE_MISSING,
-    delta_errors.NO_METADATA,
-)
 
 
-class _AllRowsError(Exception):
-    """All rows have to be compared; the text says why."""
+def keys_since_cut(
+    changes: ChangedKeys, mirror: MirrorSide, cut: Cut, root: str, result: TableResult
+) -> dict[Digest, RowKey] | None:
+    """Return the keys that changed since `cut` of the mirror at `root`; tell it to `result`.
 
-
-class ChangedKeys:
-    """Finds the keys of one table."""
-
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        source: SourceTable,
-        mirror: MirrorSide,
-        cut: Cut,
-        root: str,
-        result: TableResult,
-    ) -> None:
-        """Look for what has changed since `cut` of the mirror at `root`; tell it to `result`."""
-        self._pipeline = pipeline
-        self._source = source
-        self._mirror = mirror
-        self._cut = cut
-        self._root = root
-        self._result = result
-        self._keys_max = min(_KEYS_MAX, max(_KEYS_MIN, mirror.snapshot.live_rows // 2))
-        self._found: dict[Digest, RowKey] = {}
-
-    def keys(self) -> dict[Digest, RowKey] | None:
-        """Return the keys; None if all rows have to be compared.
-
-        Raises MirrorError if the version of the cut cannot be read any more, or if Kafka has
-        deleted records since then; and the errors of the pipeline.
-        """
-        facts, result = CutSummary.of(self._cut), self._result
-        try:
-            self._look()
-        except _AllRowsError as why:
-            result.compared_since = IncrementalScope(facts, None, str(why))
-            return None
-        result.compared_since = IncrementalScope(facts, len(self._found), None)
-        result.rows = len(self._found)
-        return self._found
-
-    def _look(self) -> None:
-        mirror, name = self._mirror, self._result.name
-        own = self._cut.tables.get(name)
-        if own is None or own.generation != mirror.snapshot.metadata.table_id:
-            raise _AllRowsError(_NOT_IN_CUT)
-        try:
-            before = mirror.log.load_version(own.version)
-            if not set(mirror.key) <= {column.name for column in before.columns}:
-                raise _AllRowsError(_OTHER_KEY)
-            # The records first: if all rows are compared anyway, no file is read for nothing.
-            self._take_records(before)
-            for keys in ChangedRows(mirror, before, mirror.refresh()).each():
-                self._take(*keys)
-        except MirrorError as error:
-            if error.code not in _MISSING_VERSION:
-                raise
-            facts = {"number": self._cut.number, "version": own.version}
-            raise MirrorError(
-                cut_errors.TABLE_GONE, path=self._root, table=name, **facts
-            ) from error
-
-    def _take_records(self, before: Snapshot) -> None:
-        schema, pipeline = self._source.schema, self._pipeline
-        names = schema.database, schema.table
-        begin = Progress.read(before.domains[DOMAIN]).offsets
-        # What the connector has still to deliver has changed since the cut, too.
-        ends = pipeline.wait_until_delivered(pipeline.reached(), *names)
-        self._refuse_lost(begin, pipeline.beginnings(*names))
-        for records in pipeline.records(*names, begin, ends):
-            if any(record.op == contract.OP_TRUNCATE for record in records):
-                raise _AllRowsError(_ROWS_GONE)
-            self._take_images(
-                "before", [record for record in records if record.op not in _ONLY_AFTER]
-            )
-            self._take_images(
-                "after", [record for record in records if record.op != contract.OP_DELETE]
-            )
-
-    def _refuse_lost(self, begin: Mapping[int, int], first: Mapping[int, int]) -> None:
-        for number, offset in first.items():
-            if begin.get(number, 0) < offset:
-                raise MirrorError(
-                    verify_errors.RECORDS_LOST,
-                    table=self._result.name,
-                    number=self._cut.number,
-                    partition=number,
-                    offset=begin.get(number, 0),
-                    first=offset,
-                )
-
-    def _take_images(self, image: str, records: Sequence[TopicRecord]) -> None:
-        key = self._mirror.key
-        try:
-            data = self._source.typed([record.value for record in records], image, key)
-        except MirrorError as error:
-            raise _AllRowsError(_OTHER_KEY) from error
-        if any(data[name].null_count for name in key):
-            raise _AllRowsError(_OTHER_KEY)
-        self._take(*keys_by_digest(data, key, row_digests(data, key), np.arange(data.num_rows)))
-
-    def _take(self, own: Sequence[Digest], keys: Sequence[RowKey]) -> None:
-        self._found |= zip(own, keys, strict=True)
-        if len(self._found) > self._keys_max:
-            raise _AllRowsError(_MANY)
+    None if all rows have to be compared. Raises MirrorError if the version of the cut cannot be
+    read any more, or if Kafka has deleted records since then; and the errors of the pipeline.
+    """
+    facts = CutSummary.of(cut)
+    own = cut.tables.get(result.name)
+    if own is None or own.generation != mirror.snapshot.metadata.table_id:
+        result.compared_since = IncrementalScope(facts, None, _NOT_IN_CUT)
+        return None
+    try:
+        before = mirror.log.load_version(own.version)
+        found = changes.since(before, Progress.read(before.domains[DOMAIN]).offsets)
+    except AllRowsError as why:
+        result.compared_since = IncrementalScope(facts, None, str(why))
+        return None
+    except LostRecordsError as lost:
+        raise MirrorError(
+            verify_errors.RECORDS_LOST,
+            table=result.name,
+            number=cut.number,
+            partition=lost.partition,
+            offset=lost.offset,
+            first=lost.first,
+        ) from lost
+    except MirrorError as error:
+        if error.code not in VERSION_GONE:
+            raise
+        gone = {"number": cut.number, "version": own.version}
+        raise MirrorError(cut_errors.TABLE_GONE, path=root, table=result.name, **gone) from error
+    result.compared_since = IncrementalScope(facts, len(found), None)
+    result.rows = len(found)
+    return found
 
 
 _POSITION: Final = re.compile(r"(?P<file>[^:]+\.[0-9]+):(?P<position>[0-9]+)")

@@ -20,8 +20,11 @@ from connector.foundation.http_server import Endpoints, Page
 from connector.foundation.metrics import turning
 from connector.replication.read_pace import PaceState
 from connector.stream.metrics.prometheus import READS, READS_HELD
+from verification.baseline import Baseline
 from verification.report import TableResult
 from verification.source_moment import SourceMoment
+
+_US: Final = 1_000_000
 
 
 @dataclass(slots=True)
@@ -30,7 +33,8 @@ class TableMetrics:
 
     database: str
     table: str
-    # When the last comparison began that came to an end; at first, when the table was met.
+    # When the last comparison of all rows that came to an end began; at first, when the table was
+    # met.
     verified_at: float = field(default_factory=time.monotonic)
     # When the last comparison began, of whatever end; None before the first one.
     tried_at: float | None = None
@@ -42,6 +46,15 @@ class TableMetrics:
     is_left_out: bool = False
     # The newest moment of the source up to which the other side was found to have all changes.
     equal_through: SourceMoment | None = None
+    # The same, by comparisons of all rows alone.
+    proven: SourceMoment | None = None
+
+    def restore(self, known: Baseline, now: SourceMoment) -> None:
+        """Have what an earlier process knew; `now` is the source's time."""
+        self.equal_through, self.proven = known.through, known.proven
+        if known.whole is not None:
+            age_us = max(0, now.time_us - known.whole.time_us)
+            self.verified_at = time.monotonic() - age_us / _US
 
     def take(self, result: TableResult, began: float) -> None:
         """Add the result of a comparison that began at some time."""
@@ -51,12 +64,24 @@ class TableMetrics:
         self.is_left_out = result.verdict == "not compared"
         # What differs is known, also if its repair has failed.
         self.is_finished = result.verdict in {"equal", "different"}
+        is_whole = result.changed_keys is None
         if self.is_finished:
-            self.verified_at = began
+            if is_whole:
+                self.verified_at = began
             own = result.iceberg
             of_iceberg = 0 if own is None else len(own.differences) + len(own.defects)
             self.differences = len(result.differences) + len(result.intervals) + of_iceberg
-        self.equal_through = result.equal_through or self.equal_through
+            self._prove(result.equal_through, is_whole=is_whole)
+
+    def _prove(self, equal: SourceMoment | None, *, is_whole: bool) -> None:
+        """Note that a table was equal through a moment; None: that it differs."""
+        if equal is not None:
+            self.proven = equal if is_whole else self.proven
+            known = self.equal_through
+            self.equal_through = equal if known is None else max(known, equal)
+        elif is_whole:
+            # What was said of changes since the last comparison of all rows was perhaps wrong.
+            self.equal_through = self.proven
 
 
 class VerificationMetrics:
@@ -73,8 +98,6 @@ class VerificationMetrics:
         self.round_rows = 0
         # How much of the source may be read at a time; None before it was reached.
         self.pace: Callable[[], PaceState | None] = lambda: None
-        # The table that is being compared, or "".
-        self.current = ""
         # When something was read last; a pause moves it to its end.
         self.turned_at = time.monotonic()
         # Whether source and Kafka have answered when they were asked last, and why not.
@@ -97,7 +120,8 @@ class VerificationMetrics:
     def take(self, name: tuple[str, str], result: TableResult, began: float) -> None:
         """Add the result of a comparison that began at some time."""
         self.tables[name].take(result, began)
-        self.round_ended += 1
+        # Comparisons of all rows of large tables end in later rounds.
+        self.round_ended = min(self.round_ended + 1, self.round_tables)
         self.round_rows += result.rows
 
     def compared(self) -> list[TableMetrics]:
@@ -167,7 +191,7 @@ class MetricsCollector(Collector):
         )
         age = GaugeMetricFamily(
             PREFIX + "verified_age_seconds",
-            "Since the last finished comparison began",
+            "Since the last finished comparison of all rows began",
             labels=_LABELS,
         )
         unfinished = GaugeMetricFamily(
@@ -187,7 +211,7 @@ class MetricsCollector(Collector):
             if table.differences is not None:
                 differences.add_metric(labels, table.differences)
             if table.equal_through is not None:
-                through.add_metric(labels, table.equal_through.time_us / 1e6)
+                through.add_metric(labels, table.equal_through.time_us / _US)
             if table.tried_at is not None:
                 unfinished.add_metric(labels, float(not table.is_finished))
         yield from (rows, repaired, differences, age, through, unfinished)
@@ -210,8 +234,8 @@ def readyz(metrics: VerificationMetrics) -> tuple[bool, str]:
     if not ready:
         reason = metrics.interrupted_by or "nothing has been compared yet"
         lines.append(f"source or Kafka does not answer: {reason}")
-    if metrics.current:
-        lines.append(f"table {metrics.current} is being compared")
+    if metrics.round_tables:
+        lines.append(f"round: {metrics.round_ended} of {metrics.round_tables} tables compared")
     tables = metrics.compared()
     different = sum(bool(table.differences) for table in tables)
     unfinished = sum(not table.is_finished for table in tables)

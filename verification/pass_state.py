@@ -1,28 +1,25 @@
 """A pass over all tables that can be interrupted: the file of `--state`.
 
 The file has the results of finished tables, without values: of rows that differ, it has only the
-keys, which are read again. Of tables that were begun, it has the ranges with equal checksums. The
-file is replaced as a whole, so no crash can tear it, and it is removed when the pass is over.
+keys, which are read again. Of tables that were begun, it has the ranges with equal checksums. It is
+removed when the pass is over.
 """
 
-import json
 import math
-import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import Any, Final, NamedTuple, Self
 
-from connector.foundation.errors import ConfigError
 from stream_jobs.source.table_schema import TableSchema
-from verification import verify_errors
 from verification.digests import Digest
 from verification.key_ranges import EqualRanges
-from verification.key_texts import decode_keys, encode_keys
+from verification.key_texts import decode_keys
 from verification.report import Difference, TableResult
 from verification.source_moment import SourceMoment
 from verification.source_table import RowKey
+from verification.state_file import NOT_OURS, StateFile, different_keys
 
 _FORMAT: Final = 2
 _SECONDS: Final = 2.0
@@ -59,8 +56,7 @@ class PassState:
 
         Raises ConfigError if the file is of another comparison, or cannot be used.
         """
-        self._path = path
-        self._of = dict(of)
+        self._file = StateFile(path, _FORMAT, of)
         self._finished: dict[str, dict[str, Any]] = {}
         self._begun: dict[str, _Begun] = {}
         self._written_at = -math.inf
@@ -119,16 +115,8 @@ class PassState:
         if (result.error is not None and not result.is_left_out) or result.unsettled:
             self._is_over = False
             return
-        if result.is_left_out or result.has_more or result.intervals or result.began_at is None:
-            return
-        if result.iceberg is not None and result.iceberg.is_different:
-            return
-        keys = [
-            tuple((difference.own_key or difference.key).values())
-            for difference in result.differences
-        ]
-        if not all(keys):
-            # A row without a key cannot be found again, so the table is compared again.
+        different = different_keys(result)
+        if result.is_left_out or result.began_at is None or different is None:
             return
         repaired = [difference.to_json(with_values=False) for difference in result.repaired]
         with self._turn:
@@ -137,7 +125,7 @@ class PassState:
                 "of": begun.of if begun else [],
                 "at": result.began_at.to_json(),
                 **{name: getattr(result, name) for name in _PLAIN},
-                "different": encode_keys(keys) if keys else "",
+                "different": different,
                 "repaired": [[difference["kind"], difference["key"]] for difference in repaired],
             }
         if len(self._finished) <= _ALWAYS_WRITTEN:
@@ -152,27 +140,13 @@ class PassState:
 
     def _write(self) -> None:
         begun = {name: own.to_json() for name, own in self._begun.items()}
-        document = {"format": _FORMAT, "of": self._of, "finished": self._finished, "begun": begun}
-        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
-        try:
-            try:
-                # It has keys of rows.
-                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-                with open(descriptor, "w") as file:  # noqa: PTH123 - a descriptor
-                    json.dump(document, file)
-                    file.flush()
-                    os.fsync(descriptor)
-                temporary.replace(self._path)
-            finally:
-                temporary.unlink(missing_ok=True)
-        except OSError as error:
-            raise self._unusable(error.strerror or type(error).__name__) from error
+        self._file.write({"finished": self._finished, "begun": begun})
         self._written_at = time.monotonic()
 
     def end(self) -> None:
         """Remove the file if each table was compared to its end: the pass is over."""
         if self._is_over:
-            self._path.unlink(missing_ok=True)
+            self._file.remove()
         else:
             self.write()
 
@@ -181,24 +155,11 @@ class PassState:
             self.write()
 
     def _read(self) -> None:
-        try:
-            state = json.loads(self._path.read_bytes())
-            if state["format"] != _FORMAT:
-                raise ValueError(state["format"])  # noqa: TRY301 - as for what is no JSON
-            of, self._finished = state["of"], state["finished"]
-            self._begun = {name: _Begun.of_json(own) for name, own in state["begun"].items()}
-            others = [name for name, own in self._of.items() if of.get(name) != own]
-        except FileNotFoundError:
+        state = self._file.read("finished", "begun")
+        if state is None:
             return
-        except OSError as error:
-            raise self._unusable(error.strerror or type(error).__name__) from error
+        try:
+            self._finished = state["finished"]
+            self._begun = {name: _Begun.of_json(own) for name, own in state["begun"].items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise self._unusable(_NOT_OURS) from error
-        if others:
-            raise ConfigError(verify_errors.STATE_OTHER, path=self._path, names=others)
-
-    def _unusable(self, reason: str) -> ConfigError:
-        return ConfigError(verify_errors.STATE_UNUSABLE, path=self._path, said=reason)
-
-
-_NOT_OURS: Final = "it is not a file of this program"
+            raise self._file.unusable(NOT_OURS) from error

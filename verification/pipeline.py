@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from threading import RLock
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
@@ -34,6 +34,9 @@ from verification.checksums import lender_of
 from verification.shared_looks import Lender, SharedLook
 from verification.source_moment import SourceMoment, read_moment
 from verification.table_history import TableHistory
+
+if TYPE_CHECKING:
+    from verification.table_definitions import TableName
 
 _LOOK_SECONDS = 0.2
 _POLL_MS = 500
@@ -210,17 +213,45 @@ class Pipeline:
             if _is_after(state.progress, reached) and not state.is_copied:
                 return self.ends(database, table)
             if time.monotonic() > deadline:
-                raise SinkUnavailable(
-                    verify_errors.CONNECTOR_LAGS,
-                    pipeline=self.settings.name,
-                    table=f"{database}.{table}",
-                    seconds=self._patience_seconds,
-                )
+                raise self.lags(database, table)
+            time.sleep(_LOOK_SECONDS)
+
+    def lags(self, database: str, table: str) -> SinkUnavailable:
+        """Return the error of a pipeline that does not deliver the changes of a table."""
+        return SinkUnavailable(
+            verify_errors.CONNECTOR_LAGS,
+            pipeline=self.settings.name,
+            table=f"{database}.{table}",
+            seconds=self._patience_seconds,
+        )
+
+    def delivered_ends(
+        self, reached: LogEnd, names: Collection[TableName]
+    ) -> dict[TableName, Mapping[int, int]] | None:
+        """Wait as `wait_until_delivered`, for some tables; return the ends of their topics.
+
+        Those of which rows are still to be copied are left out. None if it takes too long.
+        """
+        deadline = time.monotonic() + self._patience_seconds
+        while True:
+            states = self._progress_looks.ask_all(names)
+            if all(_is_after(states[name].progress, reached) for name in names):
+                found = self.ends_of(names)
+                return {name: found[name] for name in names if not states[name].is_copied}
+            if time.monotonic() > deadline:
+                return None
             time.sleep(_LOOK_SECONDS)
 
     def ends(self, database: str, table: str) -> Mapping[int, int]:
         """Return the ends of what is committed in the table's topic, by partition."""
-        return self._end_looks.ask(row_topic(self.settings.kafka.topic_prefix, database, table))
+        return self.ends_of([(database, table)])[database, table]
+
+    def ends_of(self, names: Collection[TableName]) -> dict[TableName, Mapping[int, int]]:
+        """Return the ends of what is committed in the topics of some tables, by partition."""
+        prefix = self.settings.kafka.topic_prefix
+        topics = {name: row_topic(prefix, *name) for name in names}
+        found = self._end_looks.ask_all(topics.values())
+        return {name: found[topic] for name, topic in topics.items()}
 
     def beginnings(self, database: str, table: str) -> dict[int, int]:
         """Return the offsets of the first records that Kafka still has, by partition."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from connector.foundation.errors import ConnectorError
 
 if TYPE_CHECKING:
+    from verification.baseline import Baseline
     from verification.cut_facts import IncrementalScope, RowOrigin
     from verification.digests import SideCounts
     from verification.iceberg_check import IcebergResult
@@ -112,6 +113,11 @@ class TableResult:
     compared_at: str = ""  # when the comparison ended
     # Before anything was read; None if not all rows were compared.
     began_at: SourceMoment | None = None
+    # Of --forever: the keys that have changed, if only these were compared, and whether they do not
+    # tell what to compare; where the comparison began.
+    changed_keys: int | None = None
+    needs_all_rows: bool = False
+    baseline: Baseline | None = None
     is_from_state: bool = False  # of an earlier run of the same pass; what differed is looked at
     rows_from_state: int = 0  # of `rows`, those that were equal in an earlier run
     error: ConnectorError | None = None

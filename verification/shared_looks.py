@@ -37,9 +37,13 @@ class SharedLook(Generic[Question, Answer]):
 
     def ask(self, question: Question) -> Answer:
         """Return the answer to a question; raises what the look raises."""
+        return self.ask_all((question,))[question]
+
+    def ask_all(self, questions: Collection[Question]) -> Mapping[Question, Answer]:
+        """Return answers, those to `questions` among them; raises what the look raises."""
         with self._changed:
             own = self._next
-            own.questions.add(question)
+            own.questions.update(questions)
             while self._is_looking and not own.is_over:
                 self._changed.wait()
             is_own_turn = not own.is_over
@@ -50,7 +54,7 @@ class SharedLook(Generic[Question, Answer]):
             self._answer(own)
         if own.error is not None:
             raise own.error
-        return own.answers[question]
+        return own.answers
 
     def _answer(self, own: _Round[Question, Answer]) -> None:
         try:

@@ -17,6 +17,7 @@ import numpy as np
 
 from connector.foundation.errors import ConnectorError, SourceRefused, SourceUnavailable
 from connector.stream.snapshot.table_reader import time_limits
+from verification.baseline import Baseline, compared_of
 from verification.checksums import Checksums, sql_of_hash
 from verification.mirror_side import MirrorSide
 from verification.report import TableResult
@@ -51,6 +52,7 @@ class SmallResults(NamedTuple):
 
     equal: dict[TableName, TableResult]
     others: set[TableName]  # small, and not proven to be equal
+    of_other_kinds: set[TableName]  # small, and never summed: histories, and rows without a key
 
 
 Opened = Callable[["TableName", "DefinedTable"], "tuple[SourceTable, MirrorSide | None]"]
@@ -73,15 +75,18 @@ class SmallTables:
         self._closing.set()
         self._reader.shutdown(wait=False, cancel_futures=True)
 
-    def compared(self, defined: Mapping[TableName, DefinedTable]) -> SmallResults:
-        """Return what became of some tables."""
+    def compared(
+        self, defined: Mapping[TableName, DefinedTable], *, has_baselines: bool = False
+    ) -> SmallResults:
+        """Return what became of some tables; the results have baselines, if they are to."""
         began = time.monotonic()
-        found = SmallResults({}, set())
+        found = SmallResults({}, set(), set())
         if not defined:
             return found
         at = self._pipeline.moment()
-        for group in _groups(self._small_ones(defined, found.others)):
-            equal = self._equal_of(group)
+        ends = self._pipeline.ends_of(defined.keys()) if has_baselines else {}
+        for group in _groups(self._small_ones(defined, found)):
+            equal = self._equal_of(group, ends)
             found.equal.update(equal)
             found.others.update(table.name for table in group if table.name not in equal)
         seconds = (time.monotonic() - began) / max(1, len(defined))
@@ -90,9 +95,9 @@ class SmallTables:
         return found
 
     def _small_ones(
-        self, defined: Mapping[TableName, DefinedTable], others: set[TableName]
+        self, defined: Mapping[TableName, DefinedTable], found: SmallResults
     ) -> Iterator[_SmallTable]:
-        """Yield the small tables that can be summed; add `others` that are small."""
+        """Yield the small tables that can be summed; add other ones to `found`."""
         for name, own in defined.items():
             # What is wrong is reported when the table is compared alone.
             with suppress(ConnectorError):
@@ -100,10 +105,13 @@ class SmallTables:
                 if table is None:
                     continue
                 source, mirror = table
+                if mirror.mode not in _MODES:
+                    found.of_other_kinds.add(name)
+                    continue
                 session = self._pipeline.session
                 text = RowText.of(session, source.schema, mirror.columns, own.columns)
                 if text is None:
-                    others.add(name)
+                    found.others.add(name)
                 else:
                     yield _SmallTable(name, source, mirror, text)
 
@@ -114,13 +122,15 @@ class SmallTables:
         if defined.plan.estimated_rows > _ESTIMATED_MAX:
             return None
         source, mirror = self._opened(name, defined)
-        if mirror is None or mirror.mode not in _MODES or not source.has_order:
+        if mirror is None or mirror.snapshot.live_rows > _ROWS_MAX:
             return None
-        if not source.schema.key or mirror.snapshot.live_rows > _ROWS_MAX:
+        if not mirror.is_counted and not (source.has_order and source.schema.key):
             return None
         return source, mirror
 
-    def _equal_of(self, group: Sequence[_SmallTable]) -> dict[TableName, TableResult]:
+    def _equal_of(
+        self, group: Sequence[_SmallTable], ends: Mapping[TableName, Mapping[int, int]]
+    ) -> dict[TableName, TableResult]:
         begun = self._reader.submit(self._sums_of, [(t.source.quoted_name, t.text) for t in group])
         own = [_mirror_sums(table) for table in group]
         theirs = _result_of(begun)
@@ -136,6 +146,9 @@ class SmallTables:
             result.missing_columns = table.mirror.missing_columns
             result.version = table.mirror.snapshot.version
             result.transaction = table.mirror.last_transaction
+            if table.name in ends:
+                of = compared_of(table.source.schema, table.mirror)
+                result.baseline = Baseline(of, result.version, ends[table.name])
             found[table.name] = result
         return found
 

@@ -110,8 +110,8 @@ NEEDS_MIRROR = OPTIONS.because(
 )
 NEEDS_TOPICS = OPTIONS.because("--from and --to are for --topics", was="V112")
 FOREVER = OPTIONS.because(
-    "--forever is for --mirror and --replica, without --json, --no-values, --sample, --since and "
-    "--state",
+    "--forever is for --mirror and --replica, without --json, --no-values, --sample and --since; "
+    "--replica has no --state then",
     was="V113",
 )
 ONE_PART = OPTIONS.because(

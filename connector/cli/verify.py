@@ -110,7 +110,8 @@ def _require_fitting(arguments: Namespace) -> None:
     of_tables = read or shown or any(parts)
     if (topics and of_tables) or (replica and arguments.since is not None):
         raise ConfigError(command_errors.NEEDS_MIRROR)
-    not_forever = arguments.json or shown or any(parts)
+    # What is known of a replica is not kept: it has no versions.
+    not_forever = arguments.json or shown or any(parts[:2]) or (replica and parts[2])
     if arguments.forever and (topics or not_forever):
         raise ConfigError(command_errors.FOREVER)
     if (arguments.first or arguments.until) and not topics:

@@ -199,7 +199,8 @@ def _part(parser: ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="With --mirror or --replica: if this is interrupted, the same command with the same "
-        "FILE goes on where it was. FILE goes when everything was compared. [default: none]",
+        "FILE goes on where it was. FILE goes when everything was compared. With --mirror and "
+        "--forever: FILE keeps through when each table is equal over a restart. [default: none]",
     )
     group.add_argument(
         "--rows-per-second",

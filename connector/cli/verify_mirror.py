@@ -184,7 +184,13 @@ def verify_forever(arguments: Namespace) -> int:
     try:
         with metrics_server(metrics, own.listen, patience):
             forever = ContinuousRun(
-                settings, job, arguments.tables, limits, metrics, of_replica=of_replica
+                settings,
+                job,
+                arguments.tables,
+                limits,
+                metrics,
+                arguments.state,
+                of_replica=of_replica,
             )
             log.info(
                 "starting",
@@ -193,6 +199,7 @@ def verify_forever(arguments: Namespace) -> int:
                 job=str(job),
                 rows_per_second=limits.rows_per_second,
                 pause_seconds=own.pause_seconds,
+                full_every_hours=own.full_every_hours,
                 repair=limits.repairs,
                 metrics=own.listen,
             )

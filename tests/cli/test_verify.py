@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         ("--mirror job.toml --since 42 --sample 10", command_errors.ONE_PART),
         ("--mirror job.toml --since 42 --state file", command_errors.ONE_PART),
         ("--topics --state file", command_errors.NEEDS_MIRROR),
-        ("--mirror job.toml --forever --state file", command_errors.FOREVER),
+        ("--replica job.toml --forever --state file", command_errors.FOREVER),
         ("--certificate file", command_errors.CERTIFICATE),
         ("--replica job.toml --certificate file", command_errors.CERTIFICATE),
         ("--mirror job.toml --certificate file --check file", command_errors.CERTIFICATE),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.verification.past import Past
-from verification.cut_changes import ChangedRows
+from verification.changed_keys import ChangedRows
 
 if TYPE_CHECKING:
     from pathlib import Path

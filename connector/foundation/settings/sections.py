@@ -309,6 +309,8 @@ class VerifySettings(Section):
     rows_per_second: Annotated[int, Field(ge=0)] = 1000
     # Between the end of a round over all tables and the beginning of the next one.
     pause_seconds: Annotated[float, Field(ge=0)] = 60.0
+    # Between two comparisons of all rows of a table; between them, of what has changed.
+    full_every_hours: Annotated[float, Field(ge=0)] = 12.0
     repair: bool = False
     listen: ListenAddress | None = None
 

@@ -236,6 +236,7 @@ class Stage:
             kafka__transaction_timeout_seconds=20,
             verify__rows_per_second=2000,
             verify__pause_seconds=2,
+            verify__full_every_hours=0,
             retry__max_seconds=5,
         )
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.integration.database_stream import Stream
-    from tests.integration.verification.pair import Pair
+    from tests.integration.verification.pair import Pair, Row
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
@@ -95,7 +95,7 @@ def test_a_row_that_differs_is_named_in_the_log_and_counted_until_it_is_repaired
         "INSERT INTO keyless VALUES (1)",
     )
     port, table = free_port(), f"{stream.database}.t"
-    with pair_of(stream, **settings(port)) as pair:
+    with pair_of(stream, **settings(port, verify__full_every_hours=0)) as pair:
         pair.catch_up(4)
         with Verification.of(pair, port) as process:
             *_, second = process.wait_for_lines("round ended", 2)
@@ -132,6 +132,73 @@ def test_a_row_that_differs_is_named_in_the_log_and_counted_until_it_is_repaired
     assert "secret" not in process.output()
     assert [line["cdc.repaired"] for line in repaired] == [True] * 3
     assert [first[f"cdc.{name}"] for name in ("table", "repaired", "differences")] == [table, 3, 0]
+
+
+def test_a_round_compares_what_has_changed_and_a_restart_goes_on(stream: Stream) -> None:
+    stream.execute(
+        "CREATE TABLE large (id INT PRIMARY KEY, v INT)",
+        "CREATE TABLE quiet (id INT PRIMARY KEY)",
+        "CREATE TABLE keyless (id INT)",
+        "INSERT INTO large WITH RECURSIVE n AS (SELECT /*+ SET_VAR(cte_max_recursion_depth = 9999) "
+        f"*/ 1 AS id UNION ALL SELECT id + 1 FROM n WHERE id < {LARGE}) SELECT id, 0 FROM n",
+        "INSERT INTO quiet VALUES (1)",
+        "INSERT INTO keyless VALUES (1)",
+    )
+    port, path = free_port(), stream.directory / "forever.state"
+    with pair_of(stream, [{"match": ["*.keyless"], "mode": "rows"}], **settings(port)) as pair:
+        pair.catch_up(LARGE + 2)
+        with Verification.of(pair, port, "--state", str(path)) as process:
+            process.wait_for_lines("equal", 3)
+            first = {name: through(process, name) for name in TABLES}
+            stream.execute("UPDATE large SET v = 1 WHERE id = 7", "INSERT INTO keyless VALUES (1)")
+            pair.catch_up(LARGE + 4)
+            wait_until(lambda: changed(process, "large"), process.output)
+            pair.damage("large", lambda rows: [with_value(row, row["id"] % 10) for row in rows])
+            process.wait_for("row differs")
+            differing = process.figures("large")["differences"]
+            wait_until(lambda: through(process, "keyless") > first["keyless"], process.output)
+            assert process.terminate() == 0
+            stopped = json.loads(path.read_text())["tables"]
+            process.log.unlink()
+        with Verification.of(pair, port, "--state", str(path)) as process:
+            process.wait_for_lines("round ended", 2)
+            again = {name: through(process, name) for name in TABLES}
+            read = {name: process.figures(name)["verified_rows_total"] for name in TABLES}
+            pair.damage("large", lambda rows: [with_value(row, row["id"]) for row in rows])
+            wait_until(lambda: through(process, "large") > again["large"], process.output)
+            pair.damage("large", lambda rows: [row for row in rows if row["id"] != 9])
+            wait_until(lambda: process.figures("large")["differences"] == 1, process.output)
+    # Of the row 7, both sides have 1.
+    assert differing == LARGE // 10 - 1
+    # A table that differs stays equal through the moment before; others go on.
+    assert first["large"] < again["large"] < again["quiet"]
+    assert first["quiet"] < again["quiet"]
+    assert again["keyless"] > first["keyless"]
+    assert stopped.keys() == {f"{stream.database}.{name}" for name in TABLES}
+    # After the restart, rows that differ are compared again, and no others.
+    assert (read["quiet"], read["keyless"]) == (0, 0)
+    assert read["large"] % differing == 0
+
+
+# More rows than those of tables that are always compared as a whole.
+LARGE = 2400
+TABLES = ("large", "quiet", "keyless")
+
+
+def with_value(row: Row, number: int) -> Row:
+    """Return a row with the value that the row 7 has if it has this number."""
+    return row | {"v": int(number == 7)}
+
+
+def through(process: Verification, table: str) -> float:
+    """Return through when a table is equal."""
+    return process.figures(table)["equal_through_timestamp_seconds"]
+
+
+def changed(process: Verification, table: str) -> list[int]:
+    """Return how many keys of a table had changed in comparisons of these alone."""
+    lines = [line for line in process.lines("equal") if line["cdc.table"].endswith(f".{table}")]
+    return [line["cdc.changed_keys"] for line in lines if line.get("cdc.changed_keys")]
 
 
 def test_what_is_away_or_lags_is_not_the_end(stream: Stream) -> None:
