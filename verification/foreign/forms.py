@@ -44,6 +44,10 @@ _READINGS: Final[dict[str, Callable[[SchemaColumn, pa.DataType], Sequence[Readin
 }
 
 
+# What a reading, or Arrow, says of a value that is none of the source's type.
+_UNFIT: Final = (ValueError, TypeError, ArithmeticError, KeyError, pa.ArrowException)
+
+
 class Decoded(NamedTuple):
     """Values of a column in the compared type."""
 
@@ -75,11 +79,24 @@ class Form(NamedTuple):
             own = None
             if value is not None:
                 try:
-                    own = pa.scalar(self.reading.of_value(value), self.kind).as_py()
-                except (ValueError, TypeError, ArithmeticError, KeyError, pa.ArrowException):
+                    own = self.reading.of_value(value)
+                except _UNFIT:
                     unfit[place] = True
             found.append(own)
-        return Decoded(pa.array(found, self.kind), unfit if unfit.any() else None)
+        try:
+            values = pa.array(found, self.kind)
+        except _UNFIT:
+            values = self._fitting(found, unfit)
+        return Decoded(values, unfit if unfit.any() else None)
+
+    def _fitting(self, found: list[object], unfit: NDArray[np.bool_]) -> pa.Array:
+        """Return the values that the type has, and mark the others."""
+        for place, value in enumerate(found):
+            try:
+                pa.scalar(value, self.kind)
+            except _UNFIT:
+                found[place], unfit[place] = None, True
+        return pa.array(found, self.kind)
 
 
 def compared_type(column: SchemaColumn, kind: pa.DataType) -> pa.DataType | None:
