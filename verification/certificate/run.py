@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from connector.binlog.sql_text import sql_text
 from connector.foundation import VERSION as PROGRAM
 from connector.foundation.errors import ConfigError, ConnectorError
 from connector.foundation.settings.sections import Settings
@@ -192,7 +191,7 @@ class _Run:
     ) -> CertifiedTable:
         own, by_name = version.own, source.schema.by_name
         path = f"{self._root}/{own.path}"
-        scan = f"delta_scan({sql_text(reader_uri(path))}, version => {own.version})"
+        scan = f"delta_scan({_quoted(reader_uri(path))}, version => {own.version})"
         return CertifiedTable(
             table=source.schema.name,
             columns=[dict(by_name[name]) for name in mirror.columns],
@@ -218,7 +217,7 @@ class _Run:
         if snapshot is None:
             return None
         location = files.location(path)
-        scan = f"iceberg_scan({sql_text(location)}, snapshot_from_id => {snapshot})"
+        scan = f"iceberg_scan({_quoted(location)}, snapshot_from_id => {snapshot})"
         return IcebergSnapshot(location=location, snapshot_id=snapshot, view=_view(scan))
 
     def certificate(self) -> Certificate:
@@ -251,6 +250,11 @@ class _Run:
                 if result.verdict != "equal"
             ],
         )
+
+
+def _quoted(text: str) -> str:
+    """Return a text as DuckDB quotes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _view(scan: str) -> str:

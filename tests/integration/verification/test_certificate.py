@@ -22,6 +22,7 @@ from connector.stream.snapshot.watermark import LogPosition
 from local_stack import connect
 from tests.foundation.errors.texts import shown
 from tests.integration.verification.pair import pair_of
+from tests.stream_jobs.iceberg.readers import DuckDB
 from verification.certificate import certificate_errors
 from verification.certificate.document import canonical, digest
 from verification.certificate.run import certify
@@ -108,21 +109,28 @@ def test_a_certificate_is_computed_again_by_a_client_and_by_duckdb(
     )
     private, public = keys(stream.directory)
     path = stream.directory / "certificate.json"
-    with pair_of(stream) as pair:
+    tables: list[dict[str, Any]] = [{"match": ["*.t"], "formats": ["delta", "iceberg"]}]
+    with pair_of(stream, tables) as pair:
         pair.catch_up(ROWS + 4)
         made = pair.verify("--certificate", str(path), "--sign-key", str(private))
         assert made.returncode == 0, made.stdout + made.stderr
         document = json.loads(path.read_text())["certificate"]
-        tables = {own["table"].partition(".")[2]: own for own in document["tables"]}
-        assert tables.keys() == {"t", "texts"}
+        found = {own["table"].partition(".")[2]: own for own in document["tables"]}
+        assert found.keys() == {"t", "texts"}
         (left_out,) = document["left_out"]
         columns = ["n (double)"]
         name = f"{stream.database}.inexact"
         assert left_out["reason"] == shown(certificate_errors.COLUMNS, table=name, columns=columns)
-        assert len(tables["t"]["ranges"]) > 2
-        for own in tables.values():
+        assert len(found["t"]["ranges"]) > 2
+        for own in found.values():
             assert by_client(stream, own, document["setup"]["source"]) == certified(own)
             assert by_duckdb(own, document["setup"]["table"]) == certified(own)
+        iceberg = found["t"]["iceberg"]
+        assert iceberg["snapshot_id"] == found["t"]["delta"]["version"]
+        printed = DuckDB().query(
+            *document["setup"]["table"], iceberg["view"], found["t"]["table_sql"]
+        )
+        assert [[str(value) for value in row] for row in printed] == certified(found["t"])
         check = ("--check", str(path), "--public-key", str(public))
         for arguments in (check, (*check, str(pair.connector.config))):
             done = pair.run("verify", *arguments)

@@ -46,6 +46,12 @@ class DuckDB:
             self._session.execute(f"LOAD '{file}'")
         self._session.execute("SET TimeZone = 'UTC'")
 
+    def query(self, *statements: str) -> Rows:
+        """The rows of the last statement, in their order."""
+        for statement in statements:
+            self._session.execute(statement)
+        return self._session.fetchall()
+
     def rows(self, folder: Path, snapshot: int | None = None) -> Rows:
         which = "" if snapshot is None else f", snapshot_from_id => {snapshot}"
         found = self._session.execute(f"SELECT * FROM iceberg_scan('{folder}'{which})")
