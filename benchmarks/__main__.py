@@ -30,7 +30,7 @@ from benchmarks.page import measure_page
 from benchmarks.process import RunFailed, say
 from benchmarks.replay import measure_replay
 from benchmarks.replica import measure_replica
-from benchmarks.report import SUBCOMMANDS, write_mirror, write_report, write_tools
+from benchmarks.report import SUBCOMMANDS, write_mirror, write_report, write_tools, write_verify
 from benchmarks.snapshot import measure_snapshot
 from benchmarks.tools import measure_tools
 from benchmarks.verify import ROWS, measure_verify
@@ -169,6 +169,8 @@ def _tell(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> int:
         write_mirror(home)
     if wanted == ["tools"] and not is_small:
         write_tools(home)
+    if wanted == ["verify"] and not is_small and arguments.rows is None:
+        write_verify(home)
     return 1 if problems or failed else 0
 
 

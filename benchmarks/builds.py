@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.process import say
 from local_stack.installation import MYSQL_PACKAGES, install
+from local_stack.package_repositories import unpack_packages
+from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from local_stack.cache import Cache
 
 SOURCES = Path(__file__).with_name("rivals")
+# Which suite of Debian has modules for which perl.
+_PERLS = {"5.32": "bullseye", "5.36": "bookworm", "5.40": "trixie"}
+_PERCONA = ("percona-toolkit", "libdbi-perl", "libdbd-mysql-perl", "libmariadb3")
 
 
 class Missing(Exception):
@@ -56,15 +61,48 @@ class Builds:
 
     def data_diff(self) -> Path:
         """Return the interpreter that has data-diff."""
+        return self._pinned("data-diff")
+
+    def reladiff(self) -> Path:
+        """Return the interpreter that has reladiff, which continues data-diff."""
+        return self._pinned("reladiff")
+
+    def _pinned(self, name: str) -> Path:
+        """Return the interpreter that has all packages of a file, and no others."""
 
         def build(folder: Path) -> None:
             _run([sys.executable, "-m", "venv", str(folder)], folder)
-            # The newest versions that it allows do not run together, so all of them are named.
+            # The newest versions that data-diff allows do not run together, so all are named.
             python, named = str(folder / "bin/python"), str(requirements)
             _run([python, "-m", "pip", "install", "--quiet", "--no-deps", "-r", named], folder)
 
-        requirements = SOURCES / "requirements-data-diff.txt"
-        return self._built("data-diff", requirements, build) / "bin/python"
+        requirements = SOURCES / f"requirements-{name}.txt"
+        return self._built(name, requirements, build) / "bin/python"
+
+    def table_checksum(self) -> list[str]:
+        """Return the command of pt-table-checksum, from packages of Debian that are unpacked."""
+        perl = _tool("perl", "pt-table-checksum")
+        asked = [perl, "-e", r"print $^V =~ /(5\.\d+)/"]
+        version = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        suite = _PERLS.get(version)
+        if suite is None:
+            reason = f"pt-table-checksum: no suite of Debian has perl {version}"
+            raise Missing(reason)
+
+        def unpack(folder: Path) -> None:
+            unpack_packages("percona-toolkit", suite, _PERCONA, folder, self._cache)
+
+        try:
+            folder = self._cache.folder(f"bench/percona-toolkit-{suite}", unpack)
+        except LocalStackError as error:
+            reason = f"pt-table-checksum: {error}"
+            raise Missing(reason) from error
+        (dbi,) = folder.glob("usr/lib/*/perl5/*/DBI.pm")
+        libraries, modules = dbi.parents[2], folder / "usr/share/perl5"
+        plugins = libraries / "libmariadb3" / "plugin"
+        command = ["env", f"LD_LIBRARY_PATH={libraries}", f"MARIADB_PLUGIN_DIR={plugins}"]
+        command += [perl, "-I", str(dbi.parent)]
+        return [*command, "-I", str(modules), str(folder / "usr/bin/pt-table-checksum")]
 
     def go(self) -> Path:
         """Return the folder with the programs `decode` and `stream`."""

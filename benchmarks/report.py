@@ -22,6 +22,9 @@ from benchmarks.targets import mirror_targets, targets, tools_targets
 from benchmarks.tools_documents import BEGIN as TOOLS_BEGIN
 from benchmarks.tools_documents import END as TOOLS_END
 from benchmarks.tools_documents import tools_summary, tools_text
+from benchmarks.verify_documents import AFTER, README, verify_line, verify_summary, verify_text
+from benchmarks.verify_documents import BEGIN as VERIFY_BEGIN
+from benchmarks.verify_documents import END as VERIFY_END
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,6 +77,7 @@ def write_report(home: Home, *, publish: bool) -> None:
             put_block(PAGE, mirror_summary(mirror), END)
         if tools:
             put_block(PAGE, tools_summary(tools), END)
+        write_verify(home)
     else:
         sys.stdout.write(document)
     missed = [bound.what for bound in bounds if not bound.met]
@@ -87,6 +91,14 @@ def write_tools(home: Home) -> None:
     if tools := home.load("tools"):
         put_block(DOCUMENT, tools_text(tools), "")
         put_block(PAGE, tools_summary(tools), END)
+
+
+def write_verify(home: Home) -> None:
+    """Write the figures of `verify` into all three documents, and leave the others there."""
+    if verify := home.load("verify"):
+        put_block(DOCUMENT, verify_text(verify), "")
+        put_block(PAGE, verify_summary(verify), END)
+        put_block(README, verify_line(verify), AFTER)
 
 
 def write_mirror(home: Home) -> None:
@@ -119,10 +131,12 @@ def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
         parts += ["## Memory", _memory(memory)]
     if large := results["large"]:
         parts += ["## A large transaction, a large event", _large(large)]
-    if verify := results["verify"]:
-        parts += ["## verify", _VERIFY, *_verify(verify)]
     tools = results["tools"]
     kept = tools_text(tools) if tools else block_of(DOCUMENT, TOOLS_BEGIN, TOOLS_END)
+    if kept:
+        parts.append(kept)
+    verify = results["verify"]
+    kept = verify_text(verify) if verify else block_of(DOCUMENT, VERIFY_BEGIN, VERIFY_END)
     if kept:
         parts.append(kept)
     mirror = results["mirror"]
@@ -176,40 +190,6 @@ _SNAPSHOT = (
     "Debezium, tuned, reads it at once, in one transaction. They take turns, and a first run of "
     "each is not counted, as above."
 )
-
-_VERIFY = (
-    "A pipeline copies two tables of twelve columns, and goes on: `orders`, whose rows are summed, "
-    "and `measures` with a fifth of its rows, which has DOUBLE values and is compared row by row. "
-    "Then the mirror of `orders` is damaged in each way, under 500 changes a second: the command "
-    "finds each difference and no other one, repairs them, and finds nothing. The rates are those "
-    "of the table, without the start of the command. data-diff does not read Delta tables: it "
-    "compares the table with a copy on the same server."
-)
-
-
-def _verify(verify: dict[str, Any]) -> list[str]:
-    steps = {
-        "sums": "equal, by sums",
-        "row_by_row": "equal, row by row",
-        "damaged": f"{verify['injected']} differences, under changes",
-        "repaired": "the same, found and repaired",
-        "under_load": "equal, under changes",
-        "plain": "all rows compared in Python",
-        "data_diff": "data-diff, with a copy",
-    }
-    rows = [
-        [
-            name,
-            f"{found['rows']:,}",
-            f"{found['rows_per_s']:,}",
-            f"{found['cpu_s']:.1f}",
-            f"{found['source_cpu_s']:.1f}" if "source_cpu_s" in found else "",
-            f"{found['peak_mb']:.0f}",
-        ]
-        for key, name in steps.items()
-        if (found := verify[key]) is not None
-    ]
-    return [table(["", "rows", "rows/s", "CPU s", "CPU s of the source", "peak MB"], rows)]
 
 
 def _conditions(results: dict[str, dict[str, Any] | None], scale: float) -> str:

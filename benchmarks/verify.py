@@ -1,5 +1,7 @@
 """`verify` on a running pipeline: rows a second, and whether each injected difference is found.
 
+Beside it run the programs of `benchmarks.verify_rivals`, on the same tables.
+
 Two tables are copied by the connector and mirrored by the Spark job, which both go on: `orders`,
 which is compared by sums, and `measures` with a fifth of its rows, which has DOUBLE values and is
 compared row by row. Then the mirror of `orders` is damaged in each way, under changes; the command
@@ -24,10 +26,16 @@ import pymysql
 
 from benchmarks.connectors import OurConnector
 from benchmarks.mirror_jobs import MirrorJob
-from benchmarks.process import RunFailed, say, usage_of
+from benchmarks.process import RunFailed, run_to_end, say
 from benchmarks.stack import ACCOUNT, BROKER_MEMORY, BROKER_SETTINGS, Stack
 from benchmarks.verify_damage import RESERVED, damage, injected, rows_of
-from benchmarks.verify_rivals import compare_all, data_diff
+from benchmarks.verify_rivals import (
+    SourceCost,
+    compare_all,
+    hash_diffs,
+    spark_except,
+    table_checksum,
+)
 from benchmarks.workload.session import session
 from local_stack import KafkaBroker, MysqlServer
 from stream_jobs.delta.storages import LocalStorage
@@ -152,16 +160,25 @@ class _Proof:
         shutil.copy(job, job_file)
         config.chmod(0o600)
         job_file.chmod(0o600)
-        self._command = [sys.executable, "-m", "connector", "verify", str(config)]
-        self._command += ["--mirror", str(job_file), "--json"]
+        self._verify = [sys.executable, "-m", "connector", "verify"]
+        self._command = [*self._verify, str(config), "--mirror", str(job_file), "--json"]
+        self._certificate = work / "certificate.json"
 
     def run(self) -> dict[str, Any]:
         """Return the figures of all steps."""
+        servers, rows = self._servers, self._rows
         found: dict[str, Any] = {
+            "bytes_a_row": self._bytes_a_row(),
             "sums": self._verified("orders", 0),
             "row_by_row": self._verified("measures", 0),
-            "plain": compare_all(self._servers.source, self._mirror, DATABASE, self._rows),
-            "data_diff": data_diff(self._servers, DATABASE, self._rows),
+            "certificate": self._timed(
+                [*self._command, "--certificate", str(self._certificate), f"{DATABASE}.orders"]
+            ),
+            "check": self._timed([*self._verify, "--check", str(self._certificate), "--json"]),
+            "plain": compare_all(servers, self._mirror, DATABASE, rows),
+            **hash_diffs(servers, DATABASE, rows),
+            "table_checksum": table_checksum(servers, DATABASE, rows),
+            "except": spark_except(servers, self._mirror, DATABASE, rows),
         }
         expected = self._damage()
         with self._load():
@@ -175,9 +192,34 @@ class _Proof:
             del found[step]["differences"]
         return found
 
+    def _bytes_a_row(self) -> float:
+        """Return the bytes of a row of `orders` in the source's own format."""
+        with session(self._servers.source) as connection:
+            connection.execute(f"ANALYZE NO_WRITE_TO_BINLOG TABLE {DATABASE}.orders")
+            ((size,),) = connection.rows(
+                "SELECT data_length FROM information_schema.tables "
+                f"WHERE table_schema = '{DATABASE}' AND table_name = 'orders'"
+            )
+        return round(int(str(size)) / self._rows, 1)
+
+    def _timed(self, command: list[str]) -> dict[str, Any]:
+        """Run a command on all of `orders`, which must end with 0."""
+        cost, began = SourceCost(self._servers), time.monotonic()
+        done = run_to_end(command)
+        wall = time.monotonic() - began
+        found = {
+            "rows": self._rows,
+            "rows_per_s": round(self._rows / wall),
+            "wall_s": round(wall, 2),
+            "cpu_s": round(done.cpu_s, 2),
+            "peak_mb": round(done.peak_mb),
+            **cost.figures(),
+        }
+        say(f"verify {' '.join(command[4:])}: {found}")
+        return found
+
     def _verified(self, table: str, code: int, *options: str) -> dict[str, Any]:
-        source = self._servers.mysql.pid
-        before, began = usage_of(source).cpu_s, time.monotonic()
+        cost, began = SourceCost(self._servers), time.monotonic()
         command = [*self._command, *options, f"{DATABASE}.{table}"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         assert process.stdout is not None
@@ -197,8 +239,8 @@ class _Proof:
             "rows_per_s": round(report["rows"] / report["seconds"]),
             "wall_s": round(wall, 2),
             "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
-            "source_cpu_s": round(usage_of(source).cpu_s - before, 2),
             "peak_mb": round(usage.ru_maxrss / 1024),
+            **cost.figures(),
             "differences": report["differences"],
         }
         shown = {key: value for key, value in found.items() if key != "differences"}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ROWS_OF_A_RANGE: Final = 2000
 # Ranges of one SELECT.
-_RANGES_OF_A_SELECT: Final = 50
+_RANGES_OF_A_SELECT: Final = 10
 # The first digit of each part of the hash that is summed, and how many there are.
 _FIRST_DIGITS: Final = (1, 17)
 _DIGITS: Final = 16
