@@ -186,9 +186,12 @@ class Clickhouse(Dialect):
 
     def _query(self, text: str) -> Sequence[Sequence[Any]]:
         try:
-            return self._client.query(text, parameters=self._names).result_rows
+            rows: Sequence[Sequence[Any]] = self._client.query(
+                text, parameters=self._names
+            ).result_rows
         except (ClickHouseError, OSError) as error:
             raise _failure(error, self._name) from error
+        return rows
 
 
 def _failure(error: Exception, name: str, server: str = "") -> MirrorError:
