@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from verification.key_ranges import KeyRanges
     from verification.row_text import RowText
 
+# Many tables wait at the same time, each with a look of its own, so they look less often later.
 _LOOK_SECONDS: Final = 0.2
+_LOOK_SECONDS_MAX: Final = 1.0
 
 
 class Side(Protocol):
@@ -142,6 +144,7 @@ def wait_for(
     most = -1
     # Where nothing more was applied, the answer stays the same.
     looked_at: dict[int, int] | None = None
+    pause = _LOOK_SECONDS
     while True:
         snapshot, offsets = side.refresh(), side.offsets
         behind = {part: offsets.get(part, 0) for part in ends}
@@ -157,4 +160,5 @@ def wait_for(
             deadline = time.monotonic() + patience_seconds
         if time.monotonic() > deadline:
             raise late()
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(pause)
+        pause = min(2 * pause, _LOOK_SECONDS_MAX)
