@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,8 +43,9 @@ def run_to_end(
     environment: Mapping[str, str] | None = None,
     discard_output: bool = False,
     output: Path | None = None,
+    on_one_core: bool = True,
 ) -> Finished:
-    """Run `command` on one core and return what it cost; raises RunFailed when it fails.
+    """Run `command` and return what it cost; raises RunFailed when it fails.
 
     Its output goes into the file `output`, or is returned as lines.
     """
@@ -53,7 +54,7 @@ def run_to_end(
         if output is not None:
             stdout = stack.enter_context(output.open("wb"))
         started = time.perf_counter()
-        with _one_core():
+        with _one_core() if on_one_core else nullcontext():
             process = subprocess.Popen(
                 command, stdout=stdout, env={**os.environ, **_INSTALLED, **(environment or {})}
             )

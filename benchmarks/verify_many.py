@@ -12,7 +12,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -24,7 +23,7 @@ import pymysql
 
 from benchmarks.connectors import OurConnector
 from benchmarks.mirror_jobs import MirrorJob
-from benchmarks.process import RunFailed, say, usage_of
+from benchmarks.process import RunFailed, run_to_end, say, usage_of
 from benchmarks.stack import ACCOUNT, BROKER_MEMORY, BROKER_SETTINGS, Stack
 from benchmarks.workload.session import session
 from local_stack import KafkaBroker, MysqlServer
@@ -45,7 +44,6 @@ _MAX_OFFSETS: Final = 1_000_000
 _WAIT_S: Final = 3600.0
 # After the first changes: so long until connector and job are at their pace.
 _SETTLE_S: Final = 20.0
-_LOOK_S: Final = 0.05
 # A version of a Delta table: the one before makes the table.
 _FIRST_ROWS: Final = f"{1:020}.json"
 _SETTINGS: Final = {"innodb_buffer_pool_size": "512M", "table_open_cache": "4000"}
@@ -169,30 +167,23 @@ class _ManyTables:
         config.chmod(0o600)
         command = [sys.executable, "-m", "connector", "verify", str(config)]
         command += ["--mirror", str(job_file), "--json"]
-        source = stack.mysql.pid
-        before, began = usage_of(source).cpu_s, time.monotonic()
-        with (self._folder / "report.json").open("wb") as output:
-            process = subprocess.Popen(command, stdout=output)
-        peak = 0.0
-        while True:
-            peak = max(peak, usage_of(process.pid).peak_mb)
-            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if ended:
-                break
-            time.sleep(_LOOK_S)
-        wall = time.monotonic() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-        report = json.loads((self._folder / "report.json").read_text() or '{"tables": []}')
-        verdicts = Counter(table["verdict"] for table in report["tables"])
-        if process.returncode or verdicts != {"equal": self._count}:
-            reason = f"verify ended with {process.returncode}: {dict(verdicts)}"
+        source, path = stack.mysql.pid, self._folder / "report.json"
+        before = usage_of(source).cpu_s
+        try:
+            run = run_to_end(command, output=path, on_one_core=False)
+        finally:
+            report = json.loads(path.read_text() or '{"tables": []}')
+            verdicts = Counter(table["verdict"] for table in report["tables"])
+            say(f"verify: {dict(verdicts)}")
+        if verdicts != {"equal": self._count}:
+            reason = f"verify found {dict(verdicts)}"
             raise RunFailed(reason)
         found = {
-            "tables_per_s": round(self._count / wall, 1),
-            "wall_s": round(wall, 2),
-            "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
+            "tables_per_s": round(self._count / run.wall_s, 1),
+            "wall_s": round(run.wall_s, 2),
+            "cpu_s": round(run.cpu_s, 2),
             "source_cpu_s": round(usage_of(source).cpu_s - before, 2),
-            "peak_mb": round(peak),
+            "peak_mb": round(run.peak_mb),
         }
         say(f"verify {self._count} tables: {found}")
         return found

@@ -93,6 +93,7 @@ class Rounds:
         yield from quiet.items()
         rest = {name: own for name, own in defined.items() if name not in quiet}
         found = self._small_ones({} if self._comparison.is_of_replica else rest)
+        self._comparison.keep(found.others)
         for name in names:
             if name in found.equal:
                 yield name, found.equal[name]
@@ -169,7 +170,7 @@ class Rounds:
             raise
         except Exception as error:  # noqa: BLE001 # each is compared alone, and may have it again
             self._on_defect("", error)
-            return SmallResults({}, set(), set())
+            return SmallResults({}, {}, set())
 
     def _lagging(self, name: TableName) -> TableResult:
         return TableResult(".".join(name), error=self._pipeline.lags(*name))

@@ -88,6 +88,7 @@ def _tables(
             begun = {name for name in some if state is not None and state.has(".".join(name))}
             new = {name: own for name, own in defined.items() if name not in begun}
             found = small.compared(new if is_together else {})
+            comparison.keep(found.others)
             for name in some:
                 if name in found.equal:
                     yield _finished(found.equal[name], state)

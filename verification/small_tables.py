@@ -51,7 +51,8 @@ class SmallResults(NamedTuple):
     """What became of the small tables among some tables."""
 
     equal: dict[TableName, TableResult]
-    others: set[TableName]  # small, and not proven to be equal
+    # Small, and not proven to be equal: each as it was opened.
+    others: dict[TableName, tuple[SourceTable, MirrorSide]]
     of_other_kinds: set[TableName]  # small, and never summed: histories, and rows without a key
 
 
@@ -80,7 +81,7 @@ class SmallTables:
     ) -> SmallResults:
         """Return what became of some tables; the results have baselines, if they are to."""
         began = time.monotonic()
-        found = SmallResults({}, set(), set())
+        found = SmallResults({}, {}, set())
         if not defined:
             return found
         at = self._pipeline.moment()
@@ -88,7 +89,11 @@ class SmallTables:
         for group in _groups(self._small_ones(defined, found)):
             equal = self._equal_of(group, ends)
             found.equal.update(equal)
-            found.others.update(table.name for table in group if table.name not in equal)
+            found.others.update(
+                (table.name, (table.source, table.mirror))
+                for table in group
+                if table.name not in equal
+            )
         seconds = (time.monotonic() - began) / max(1, len(defined))
         for result in found.equal.values():
             result.seconds, result.began_at = seconds, at
@@ -111,7 +116,7 @@ class SmallTables:
                 session = self._pipeline.session
                 text = RowText.of(session, source.schema, mirror.columns, own.columns)
                 if text is None:
-                    found.others.add(name)
+                    found.others[name] = table
                 else:
                     yield _SmallTable(name, source, mirror, text)
 

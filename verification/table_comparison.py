@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from connector.foundation.errors import ConfigError, ConnectorError
@@ -85,6 +85,8 @@ class TableComparison:
             self._since = parse_cut(self._storage, job.mirror.path, limits.since)
         self._choices = TableOptionsResolver.of_settings(job)
         self._sides = SideFactory(pipeline, job, server, self._storage, self._choices)
+        # Tables that are open and wait for a thread.
+        self._kept: dict[TableName, tuple[SourceTable, MirrorSide]] = {}
 
     @property
     def is_whole(self) -> bool:
@@ -95,6 +97,10 @@ class TableComparison:
     def is_of_replica(self) -> bool:
         """Whether tables are compared with a replica."""
         return self._server is not None
+
+    def keep(self, tables: Mapping[TableName, tuple[SourceTable, MirrorSide]]) -> None:
+        """Compare these tables as they were opened: to open one reads the log of its mirror."""
+        self._kept.update(tables)
 
     def compared(self, name: TableName, defined: DefinedTable | None, scope: Scope) -> TableResult:
         """Compare a table; an error is a part of its result. Raises ConfigError for settings.
@@ -111,7 +117,9 @@ class TableComparison:
         try:
             if self.is_whole:
                 result.began_at = self._pipeline.moment()
-            self._compare(self._source(database, table, defined), result, scope)
+            kept = self._kept.pop(name, None)
+            source, own = kept or (self._source(database, table, defined), None)
+            self._compare(source, own, result, scope)
         except ConfigError:
             raise
         except AllRowsError:
@@ -147,14 +155,15 @@ class TableComparison:
         own = None if is_large else self._sides.of(source, may_fold=False)
         return source, own if isinstance(own, MirrorSide) else None
 
-    def _compare(self, source: SourceTable, result: TableResult, scope: Scope) -> None:
+    def _compare(
+        self, source: SourceTable, own: Side | None, result: TableResult, scope: Scope
+    ) -> None:
         pipeline = self._pipeline
-        own: Side | None = None
         try:
             # What the topic gets from here on is compared by the next round.
             names = source.schema.database, source.schema.table
             ends = None if self._baselines is None else pipeline.ends(*names)
-            own = self._sides.of(source)
+            own = own or self._sides.of(source)
             if own is None:
                 self._require_empty(source)
                 return
