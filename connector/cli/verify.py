@@ -4,12 +4,16 @@ from argparse import Namespace
 from pathlib import Path
 
 from connector.cli import command_errors
+from connector.cli.configuration import configure_logging
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
+from connector.foundation.settings.sections import LogSettings
 
 
 def run(arguments: Namespace) -> int:
     """Compare mirrors, a replica or topics with the source; return the code of the outcome."""
+    # Standard output has the report alone.
+    configure_logging(LogSettings(), command="verify")
     of_others = bool(arguments.table) or arguments.file_of_tables is not None
     _require_certificate(arguments)
     if arguments.check is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,3 +60,20 @@ def test_mirrors_or_topics_are_compared_each_with_options_of_its_own(
 def test_only_a_check_of_the_mirror_does_without_a_source() -> None:
     done = invoke(["verify", "--mirror", "job.toml"])
     assert (done.exit_code, done.stderr) == (2, f"error: {shown(command_errors.NO_CONFIG)}\n")
+
+
+# Whatever a command finds: the log of a library is written at its end.
+PROGRAM = """
+import atexit
+import structlog
+from connector.cli import commands
+atexit.register(lambda: structlog.get_logger().info("reading is held back"))
+commands.execute(["verify", "my.toml", "--mirror", "job.toml"])
+"""
+
+
+def test_what_verify_logs_is_no_part_of_its_report() -> None:
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+    assert "reading is held back" in done.stderr
