@@ -140,7 +140,9 @@ class _Run:
     ) -> None:
         self._pipeline = pipeline
         self._job = job
-        self._root = job.mirror.path.rstrip("/")
+        root = job.mirror.path.rstrip("/")
+        # Who checks the certificate may stand in another folder.
+        self._root = root if "://" in root else str(Path(root).absolute())
         self._storage = storage
         self._cut = cut
         self._show = show
