@@ -98,18 +98,16 @@ def _look_after(arguments: argparse.Namespace) -> int:
         settings = load_settings(config)
         if arguments.command == "resume":
             return _resume(settings, arguments)
-        if arguments.command == "cuts":
-            from stream_jobs.run.commands import show_cuts  # noqa: PLC0415  # of an extra
-
-            show_cuts(settings, sys.stdout, as_json=arguments.json)
-            return 0
         if arguments.command == "replica":
             from stream_jobs.replica.loop import follow  # noqa: PLC0415  # of an extra
 
             return follow(settings, sys.stdout, once=arguments.once)
-        from stream_jobs.run.commands import show_status  # noqa: PLC0415  # of an extra
+        from stream_jobs.run import commands  # noqa: PLC0415  # of an extra
 
-        return show_status(settings, config, sys.stdout, as_json=arguments.json)
+        if arguments.command == "cuts":
+            commands.show_cuts(settings, sys.stdout, as_json=arguments.json)
+            return 0
+        return commands.show_status(settings, config, sys.stdout, as_json=arguments.json)
     except ConnectorError as error:
         sys.stderr.write(f"error: {error}\n")
         return EXIT_CONFIG if isinstance(error, ConfigError) else EXIT_FAILED

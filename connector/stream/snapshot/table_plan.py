@@ -4,6 +4,10 @@ The parser of conditions takes 50 ms and 9 MB to import, so it is imported when 
 condition.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from connector.binlog.sql_text import quoted_name, sql_text
 from connector.binlog.table_filter import SYSTEM_DATABASES, TableFilter
 from connector.foundation.contract import INTEGER_TYPES
@@ -17,12 +21,19 @@ from connector.stream.snapshot.watermark import log_end
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 
+if TYPE_CHECKING:
+    from connector.stream.source.condition_parser import Condition
+
 
 def require_condition(text: str) -> None:
     """Raise ConfigError for a text that is no condition for any table."""
+    _parsed(text)
+
+
+def _parsed(text: str) -> Condition:
     from connector.stream.source.condition_parser import Condition  # noqa: PLC0415  # takes long to import
 
-    Condition.parse(text)
+    return Condition.parse(text)
 
 
 # A smaller part is not worth a connection.
@@ -104,8 +115,6 @@ def where_of(table: SelectedTable, text: str, *, is_own: bool = False) -> str:
     everybody who may ask for a copy. Raises ConfigError for a text that is no condition for this
     table.
     """
-    from connector.stream.source.condition_parser import Condition  # noqa: PLC0415  # takes long to import
-
     schema = table.schema
     columns = [column["name"] for column in schema.columns]
     hidden = [unlogged["column"]["name"] for unlogged in schema.unlogged]
@@ -114,7 +123,7 @@ def where_of(table: SelectedTable, text: str, *, is_own: bool = False) -> str:
     else:
         hidden += schema.changes
         columns = [name for name in columns if name not in schema.changes]
-    return Condition.parse(text).sql(schema.database, schema.table, columns, hidden)
+    return _parsed(text).sql(schema.database, schema.table, columns, hidden)
 
 
 def table_exists(session: SelectSession, database: str, table: str) -> bool:
