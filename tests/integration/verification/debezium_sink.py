@@ -1,0 +1,268 @@
+"""Faults of a table that Debezium's JDBC sink makes, and the proof that all of them are found.
+
+    python -m tests.integration.verification.debezium_sink --faults 1000 --changes 10
+
+MySQL, Debezium's source, Kafka and Debezium's sink keep a table of PostgreSQL; then faults are made
+in it by SQL, while a load changes all other rows through the pipeline. It fails if the command
+misses a fault, or names another row. It needs Maven.
+
+https://debezium.io/documentation/reference/stable/connectors/jdbc.html
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from benchmarks.builds import SOURCES
+from local_stack import KafkaBroker, MysqlServer, connect
+from local_stack.kafka import SchemaRegistryServer
+from local_stack.postgresql import PostgresqlServer, connect_postgresql
+from tests.debezium.clients.servers import Servers
+from tests.debezium.clients.sink import Sink, converters
+from tests.integration.verification import foreign_tables
+from tests.integration.verification.foreign_tables import ForeignTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import psycopg
+
+    from local_stack import Endpoint
+
+_POM: Final = Path(__file__).parents[2] / "debezium" / "clients" / "class_paths" / "jdbc"
+_TOPIC: Final = "dbz.shop.orders"
+_COPY: Final = "dbz_shop_orders"
+_SURPLUS: Final = 10_000_000
+_PATIENCE_SECONDS: Final = 900.0
+
+# The kind of a fault, the column that differs, and SQL for the row.
+_FAULTS: Final = [
+    ("different", "price", "price + 0.01"),
+    ("different", "price", "-price - 1"),
+    ("different", "weight", "weight + 0.001"),
+    ("different", "note", "NULL"),
+    ("different", "note", "note || ' '"),
+    ("different", "note", "upper(note)"),
+    ("different", "note", "replace(note, 'é', '?')"),
+    ("different", "kind", "CASE kind WHEN 'small' THEN 'large' ELSE 'small' END"),
+    ("different", "tags", "'a,c,b'"),
+    ("different", "picture", "substring(picture from 2)"),
+    ("different", "paid", "NOT paid"),
+    ("different", "born", "born - 1"),
+    ("different", "made", "made + interval '2 hours'"),
+    ("different", "made", "date_trunc('second', made)"),
+    ("different", "seen", "seen - interval '250 milliseconds'"),
+    ("different", "facts", "'{\"i\": 0}'::json"),
+    ("different", "flags", "~flags"),
+    ("different", "took", "took + interval '1 second'"),
+    ("different", "big", "big + 1"),
+    ("different", "made_in", "made_in + 1"),
+    ("different", "is_new", "NULL"),
+]
+_WHOLE: Final = ("missing", "surplus", "stale")
+
+
+def _source(endpoint: Endpoint, folder: Path) -> dict[str, str]:
+    """Return the settings of Debezium's source."""
+    return {
+        "connector.class": "io.debezium.connector.mysql.MySqlConnector",
+        "database.hostname": endpoint.host,
+        "database.port": str(endpoint.port),
+        "database.user": endpoint.user,
+        "database.password": endpoint.password,
+        "database.server.id": "5901",
+        "database.include.list": "shop",
+        "database.ssl.mode": "disabled",
+        "driver.allowPublicKeyRetrieval": "true",
+        "topic.prefix": "dbz",
+        "snapshot.locking.mode": "none",
+        "bigint.unsigned.handling.mode": "precise",
+        "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
+        "schema.history.internal.file.filename": str(folder / "dbz.history"),
+    }
+
+
+def _sink(endpoint: Endpoint) -> dict[str, str]:
+    """Return the settings of Debezium's sink."""
+    return {
+        "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector",
+        "topics": _TOPIC,
+        "connection.url": f"jdbc:postgresql://{endpoint.host}:{endpoint.port}/postgres",
+        "connection.username": endpoint.user,
+        "connection.password": endpoint.password,
+        "insert.mode": "upsert",
+        "delete.enabled": "true",
+        "primary.key.mode": "record_key",
+        "schema.evolution": "basic",
+        "use.time.zone": "UTC",
+    }
+
+
+@contextmanager
+def _pipeline(servers: Servers, target: Endpoint) -> Iterator[Callable[[], None]]:
+    """Let Debezium keep the copy; yield what raises RuntimeError if it has failed."""
+    builds, own = servers.builds, converters(servers, avro=False)
+    sources = builds.class_path("connect", SOURCES / "connect")
+    sinks = builds.class_path("client-jdbc", _POM)
+    settings = _source(servers.source, servers.folder)
+    with (
+        Sink(servers, "source", sources, {**settings, **own}) as source,
+        Sink(servers, "sink", sinks, {**_sink(target), **own}) as sink,
+    ):
+
+        def check() -> None:
+            source.check()
+            sink.check()
+
+        yield check
+        check()
+
+
+def _wait(copy: psycopg.Connection[Any], condition: str, check: Callable[[], None]) -> None:
+    """Wait until the copy has what SQL says."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        check()
+        ((there,),) = copy.execute("SELECT to_regclass(%s) IS NOT NULL", [_COPY]).fetchall()
+        if there:
+            ((found,),) = copy.execute(f"SELECT {condition} FROM {_COPY}").fetchall()
+            if found:
+                return
+        assert time.monotonic() < deadline, f"the copy does not come to: {condition}"
+        time.sleep(0.5)
+
+
+def _inject(copy: psycopg.Connection[Any], old: dict[int, str | None]) -> dict[int, str]:
+    """Make a fault in each of the rows of `old`, which has their notes of before."""
+    expected: dict[int, str] = {}
+    kinds = len(_FAULTS) + len(_WHOLE)
+    with copy.transaction():
+        for number, note in old.items():
+            place = number % kinds
+            if place < len(_FAULTS):
+                kind, column, value = _FAULTS[place]
+                done = copy.execute(
+                    f"UPDATE {_COPY} SET {column} = {value} "
+                    f"WHERE id = {number} AND {column}::text IS DISTINCT FROM ({value})::text"
+                )
+                if done.rowcount:
+                    expected[number] = kind
+            elif _WHOLE[place - len(_FAULTS)] == "missing":
+                copy.execute(f"DELETE FROM {_COPY} WHERE id = {number}")
+                expected[number] = "missing"
+            elif _WHOLE[place - len(_FAULTS)] == "surplus":
+                copy.execute(f"INSERT INTO {_COPY} (id) VALUES ({number + _SURPLUS})")
+                expected[number + _SURPLUS] = "surplus"
+            else:
+                copy.execute(f"UPDATE {_COPY} SET note = %s WHERE id = {number}", [note])
+                expected[number] = "stale"
+    return expected
+
+
+class _Load:
+    """Changes the rows after the first ones at a rate, until it is told to end."""
+
+    def __init__(self, table: ForeignTable, first: int, last: int, rate: int) -> None:
+        self._table = table
+        self._span = range(first, last)
+        self._rate = rate
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.changes = 0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        began, table, span = time.monotonic(), self._table, self._span
+        with connect(table.endpoint, table.database) as connection, connection.cursor() as cursor:
+            while not self._ended.is_set():
+                number = span[self.changes * 7919 % len(span)]
+                if self.changes % 10 == 0:
+                    cursor.execute(f"DELETE FROM orders WHERE id = {number}")
+                else:
+                    cursor.execute(
+                        f"INSERT INTO orders (id, note) VALUES ({number}, UUID()) "
+                        "ON DUPLICATE KEY UPDATE price = price + 1, note = UUID()"
+                    )
+                self.changes += 1
+                time.sleep(max(0.0, began + self.changes / self._rate - time.monotonic()))
+
+
+def _compare(table: ForeignTable, target: str, lag: float, expected: dict[int, str]) -> None:
+    began = time.monotonic()
+    words = ("--lag", str(lag), "--max-differences", "5000")
+    report = table.report(*words, target=target)
+    seconds = time.monotonic() - began
+    assert report["error"] is None, report["error"]
+    found = {each["key"]["id"]: each["kind"] for each in report["differences"]}
+    wrong = {each["key"]["id"]: each for each in report["differences"]
+             if expected.get(each["key"]["id"]) != each["kind"]}  # fmt: skip
+    missed = {number: kind for number, kind in expected.items() if number not in found}
+    forms = {each["source"]: each["form"] for each in report["columns"]}
+    print(
+        f"{len(found)} found of {len(expected)} faults in {seconds:.1f} s; {report['rows']} rows; "
+        f"rows that lagged: {report['lagging_rows']}, the longest for "
+        f"{report['oldest_lag_seconds']} s; unsettled: {report['unsettled']}",
+        flush=True,
+    )
+    print(f"forms: {forms}", flush=True)
+    assert not wrong, list(wrong.values())[:5]
+    assert not missed, missed
+    assert not report["unsettled"], report["unsettled"]
+
+
+def main() -> None:
+    """Make the pipeline and its faults, and compare."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--faults", type=int, default=1000)
+    parser.add_argument("--rows", type=int, default=1500)
+    parser.add_argument("--changes", type=int, default=10, help="a second")
+    parser.add_argument("--lag", type=float, default=30.0)
+    given = parser.parse_args()
+    with TemporaryDirectory() as name, ExitStack() as started:
+        folder = Path(name)
+        mysql = started.enter_context(MysqlServer(folder / "mysql"))
+        kafka = started.enter_context(KafkaBroker(folder / "kafka"))
+        end = started.enter_context(PostgresqlServer(folder / "postgresql")).endpoint
+        servers = Servers(folder, mysql, kafka, SchemaRegistryServer(folder / "registry"))
+        with connect(mysql.endpoint) as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE shop")
+            cursor.execute("SET GLOBAL cte_max_recursion_depth = 10000000")
+        table = ForeignTable(mysql.endpoint, "shop", folder)
+        table.execute(foreign_tables.DEFINITION)
+        table.fill(1, given.rows)
+        # The sink ends at a TIME of a day or more.
+        table.execute("UPDATE orders SET took = SEC_TO_TIME(id % 86400)")
+        copy = started.enter_context(connect_postgresql(end))
+        target = f"postgresql://{end.user}:{end.password}@{end.host}:{end.port}/postgres.{_COPY}"
+        check = started.enter_context(_pipeline(servers, end))
+        _wait(copy, f"count(*) = {given.rows}", check)
+        old = {row["id"]: row["note"] for row in table.rows()[: given.faults]}
+        table.execute(f"UPDATE orders SET note = CONCAT('newer ', note) WHERE id <= {given.faults}")
+        _wait(copy, f"count(*) FILTER (WHERE note LIKE 'newer%') = {given.faults}", check)
+        _compare(table, target, given.lag, {})
+        expected = _inject(copy, old)
+        with _Load(table, given.faults + 1, given.rows, given.changes) as load:
+            # The old values are older than the lag then.
+            time.sleep(given.lag + 1)
+            before = load.changes
+            began = time.monotonic()
+            _compare(table, target, given.lag, expected)
+            rate = (load.changes - before) / (time.monotonic() - began)
+            print(f"{rate:.0f} changes/s")
+
+
+if __name__ == "__main__":
+    main()
