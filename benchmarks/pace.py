@@ -12,6 +12,7 @@ the server and its application.
 from __future__ import annotations
 
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -48,7 +49,7 @@ RATE_PER_S: Final = 240
 DATABASE: Final = "shop"
 TABLE: Final = "shop.orders"
 _SETTINGS: Final = {"innodb_buffer_pool_size": "1G", "innodb_flush_log_at_trx_commit": "1"}
-_NICE: Final = 10
+_NICE: Final = 5
 # Until a reader is at its pace, and until what it did has come to an end.
 _SETTLE_S: Final = 5.0
 _COLUMNS: Final = (
@@ -93,8 +94,10 @@ def measure_pace(
     with mysql, _Application(mysql, home, rows) as application:
         # Everything that is started from here on has a lower priority.
         os.nice(_NICE)
+        folder = home.folder("pace-broker")
+        shutil.rmtree(folder)
         broker = KafkaBroker(
-            home.folder("pace-broker"), settings=BROKER_SETTINGS, memory=BROKER_MEMORY,
+            folder, settings=BROKER_SETTINGS, memory=BROKER_MEMORY,
             cache=home.cache,
         )  # fmt: skip
         with broker:
@@ -140,6 +143,12 @@ class _Application:
     def __enter__(self) -> Self:
         self._fill()
         endpoint = self._mysql.endpoint
+        with session(endpoint) as connection:
+            connection.execute(
+                "SET sql_log_bin = 0",
+                f"CREATE USER IF NOT EXISTS {oltp.USER}@'%'",
+                f"GRANT SELECT, UPDATE ON {oltp.DATABASE}.* TO {oltp.USER}@'%'",
+            )
         program = str(PROBES / "oltp.py")
         address = f"{endpoint.host}:{endpoint.port}"
         with self._output.open("wb") as output:

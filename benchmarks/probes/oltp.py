@@ -22,6 +22,8 @@ import pymysql
 THREADS = 4
 ROWS = 100_000
 DATABASE = "oltp"
+# It has no password.
+USER = "app"
 # Three reads, and one write.
 _STATEMENTS = (
     *("SELECT name, balance FROM account WHERE id = %s",) * 3,
@@ -36,7 +38,7 @@ class Client(threading.Thread):
         super().__init__(daemon=True)
         host, _, port = address.rpartition(":")
         self._connection = pymysql.connect(
-            host=host, port=int(port), user="root", database=DATABASE, autocommit=True
+            host=host, port=int(port), user=USER, database=DATABASE, autocommit=True
         )
         self._dice = random.Random(number)
         self._period = THREADS / rate

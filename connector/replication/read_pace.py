@@ -5,6 +5,10 @@ grows slowly while the server has room, is held when a figure comes near its lim
 when one is beyond it. The figures are the running threads, how late the server is as a replica, and
 the time that a row takes, beside the least time that it took before.
 
+Beside others, half a read at a time is the most: the smallest of servers has a core for them then.
+More reads are allowed if nobody else works there. Threads that run all the time, as those that
+send the log to replicas do, are no work.
+
 The law never stops reading for ever: at the least pace, one connection reads for a 32nd of the
 time. What a row takes then is not caused by reading, so it is what later rows are compared with.
 Only a query of the user stops everything, for as long as it wants that.
@@ -31,6 +35,7 @@ class Figure(StrEnum):
     THREADS = "threads"  # running ones
     LAG = "lag"  # of the server as a replica, seconds
     LATENCY = "latency"  # of a row, as a multiple of the least one
+    OTHERS = "others"  # statements of others at a time, above the fewest of late
     QUERY = "query"  # of the user
 
 
@@ -83,6 +88,10 @@ _THREADS: Final = 25
 _ABOVE_USUAL: Final = 1.5
 _USUAL_SECONDS: Final = 600.0
 _NEAR: Final = 0.8
+# Beside others, and from how many statements of theirs at a time on; the mean of some seconds.
+_READS_BESIDE_OTHERS: Final = 0.5
+_OTHERS: Final = 0.25
+_OTHERS_SECONDS: Final = 5.0
 _LAG_SECONDS: Final = (3.0, 10.0)  # near, beyond
 _LATENCIES: Final = (2.0, 4.0)
 # Fewer rows show what a statement takes, and not what a row takes.
@@ -130,6 +139,9 @@ class ReadPace:
         self._owed_seconds = 0.0
         self._owed_rows = 0.0
         self._usual_threads = 0.0
+        # Threads of others: the mean of late, and the fewest; None before the first sample.
+        self._others = 0.0
+        self._fewest: float | None = None
         self._lag = 0.0
         # The least of the latencies of late, as a multiple of the floor, and whether one was
         # measured since the last sample.
@@ -177,15 +189,40 @@ class ReadPace:
             return
         if not self._adapts:
             return
-        for found, hold in (self._threads(sample, elapsed), self._late(sample), self._slow()):
-            if found > room:
+        beside = self._beside_others(sample, elapsed)
+        most = min(float(self._reads_max), _READS_BESIDE_OTHERS if beside else inf)
+        for found, hold in (
+            self._threads(sample, elapsed),
+            self._late(sample),
+            self._slow(),
+            (_room(self.pace, most - 1e-9, most), beside),
+        ):
+            if found > room and hold is not None:
                 room, self.hold = found, hold
         if room is _Room.FREE:
             grown = self.pace + elapsed * self._reads_max / _GROWTH_SECONDS
-            self.pace = min(grown, float(self._reads_max))
+            self.pace = min(grown, most)
         elif room is _Room.BEYOND and now - self._halved_at >= _HALVING_SECONDS:
             self._halved_at = now
-            self.pace = max(_LEAST, self.pace / 2)
+            only_others = self.hold is not None and self.hold.figure is Figure.OTHERS
+            self.pace = max(most if only_others else _LEAST, self.pace / 2)
+
+    def _beside_others(self, sample: ServerSample, elapsed: float) -> Hold | None:
+        """Return that others work at the server, too."""
+        running = sample.threads_running
+        if running is None:
+            return None
+        # A read that goes on need not be a statement at this moment. So others are at least these,
+        # and at most all; what is between counts as nobody's.
+        least = max(0.0, float(running - self._running))
+        if self._fewest is None:
+            self._others = self._fewest = float(running)
+            return None
+        self._others += (least - self._others) * min(1.0, elapsed / _OTHERS_SECONDS)
+        part = min(1.0, elapsed / _USUAL_SECONDS)
+        self._fewest = min(float(running), self._fewest + (running - self._fewest) * part)
+        above = self._others - self._fewest
+        return Hold(Figure.OTHERS, above, _READS_BESIDE_OTHERS) if above > _OTHERS else None
 
     def _threads(self, sample: ServerSample, elapsed: float) -> tuple[_Room, Hold | None]:
         running = sample.threads_running

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import cycle, pairwise
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -90,7 +90,8 @@ def test_beyond_a_limit_the_pace_is_halved_to_the_least_and_grows_again_afterwar
     # Reading goes on all the same, for the part of the time that the least pace is.
     assert server.part_read(since=20.0) == pytest.approx(LEAST, rel=0.3)
     server.says = lambda _: ServerSample(2, lag_seconds=0.0)
-    server.run(25)
+    # Those that ran count for a while.
+    server.run(60)
     assert held_by(server) is None
     assert server.pace.pace == 2.0
 
@@ -148,6 +149,34 @@ def test_a_latency_that_reading_does_not_cause_becomes_the_measure() -> None:
     assert server.pace.pace < 1.0
     server.run(120)
     assert server.pace.pace == 2.0
+
+
+def test_beside_others_half_a_read_at_a_time_is_the_most() -> None:
+    """Somebody runs short statements: every second look sees one, beside two threads that stay."""
+    counts = cycle((2, 3))
+    server = Server(ReadPace(4, 0.0), says=lambda _: ServerSample(next(counts)))
+    server.run(30)
+    assert server.pace.pace == 0.5
+    assert held_by(server) is Figure.OTHERS
+    assert server.part_read(since=15.0) == pytest.approx(0.5, rel=0.1)
+    server.says = lambda _: ServerSample(2)
+    server.run(60)
+    assert server.pace.pace == 4.0
+    more = cycle((2, 5))
+    server.says = lambda _: ServerSample(next(more))
+    server.run(20)
+    assert server.pace.pace == 0.5
+
+
+def test_reads_of_ones_own_are_nobody_else() -> None:
+    """Whether a read is a statement at this moment, nobody knows."""
+    pace = ReadPace(2, 0.0)
+    pace.take(ServerSample(2), 0.5)
+    pace.begin(0.5)
+    for look in range(2, 80):
+        pace.take(ServerSample(2 + look % 2), look / 2)
+    assert pace.hold is None
+    assert pace.pace == 2.0
 
 
 def test_only_the_users_query_stops_everything() -> None:

@@ -164,6 +164,13 @@ SLOW_ROWS = code.notice(
     "takes becomes what later rows are compared with.",
     example={"found": 5.2, "limit": 4.0},
 )
+BESIDE_OTHERS = code.notice(
+    "R335",
+    "others run {found:.1f} statements at a time, and beside them {limit:g} reads are the most",
+    cause="Reading of tables takes more of a source only if nobody else works. Threads that run "
+    "all the time, such as those that send the log to replicas, do not count.",
+    example={"found": 0.8, "limit": 0.5},
+)
 PAUSE_WANTED = code.notice(
     "R332",
     "{snapshot.pause_query} returns {value:g}",

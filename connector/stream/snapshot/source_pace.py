@@ -165,6 +165,7 @@ _CODES: Final = {
     Figure.THREADS: copy_errors.THREADS_RUNNING,
     Figure.LAG: copy_errors.REPLICA_LAGS,
     Figure.LATENCY: copy_errors.SLOW_ROWS,
+    Figure.OTHERS: copy_errors.BESIDE_OTHERS,
 }
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -182,6 +183,27 @@ def test_a_source_that_is_busy_is_told(source: Source) -> None:
     assert running.text == text_of(
         copy_errors.THREADS_RUNNING, found=running.facts["found"], limit=-1.0
     )
+    assert reads == 0.5
+
+
+def test_a_source_where_others_work_is_told(source: Source) -> None:
+    """Others sleep in statements, which run all the same, so that the pace is held beside them."""
+    pace = SourcePace(SnapshotSettings())
+    with SelectSession(source.settings()) as session:
+        pace.wait(session, Event())
+        with ExitStack() as stack:
+            for _ in range(8):
+                other = stack.enter_context(SelectSession(source.settings()))
+                sleeper = Thread(target=other.query, args=("SELECT SLEEP(2.5)",))
+                sleeper.start()
+                stack.callback(sleeper.join)
+            for _ in range(3):
+                time.sleep(0.55)
+                pace.wait(session, Event())
+            why, reads = pace.state.why, pace.state.reads
+    assert why is not None
+    assert why.code is copy_errors.BESIDE_OTHERS
+    assert why.text == text_of(copy_errors.BESIDE_OTHERS, **why.facts)
     assert reads == 0.5
 
 
