@@ -43,6 +43,18 @@ _SETTINGS = {
 }
 
 
+def obstacle() -> str | None:
+    """Return why PostgreSQL cannot run here; None if it can."""
+    if os.geteuid() != 0:
+        return None
+    run = subprocess.run(  # noqa: S603 - a program of the system
+        [*_AS_SOMEBODY, "true"], stderr=subprocess.PIPE, text=True, check=False
+    )
+    if run.returncode:
+        return f"it refuses to run as root, and there is no user namespace: {run.stderr.strip()}"
+    return None
+
+
 class PostgresqlServer(ManagedServer):
     """A private PostgreSQL in one folder."""
 

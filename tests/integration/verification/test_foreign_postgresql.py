@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from connector.foundation.errors import ConfigError
-from local_stack.postgresql import PostgresqlServer, connect_postgresql
+from local_stack.postgresql import PostgresqlServer, connect_postgresql, obstacle
 from local_stack.server import free_port
 from tests import forked_command
 from tests.integration.verification import foreign_tables
@@ -39,6 +39,8 @@ DEFINITION = """
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresqlServer]:
+    if (why := obstacle()) is not None:
+        pytest.skip(f"PostgreSQL cannot run here: {why}")
     with PostgresqlServer(tmp_path_factory.mktemp("postgresql")) as running:
         yield running
 
