@@ -3,7 +3,7 @@
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from connector.cli.verify_mirror import paced, progress_display, shown
 from connector.foundation.errors.message import visible
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
+from stream_jobs.errors import MirrorError
+from verification.certificate import certificate_errors
 from verification.certificate.check import CheckedTable, check_source, check_tables
 from verification.certificate.document import (
     SignedCertificate,
@@ -21,21 +23,22 @@ from verification.certificate.document import (
     read_certificate,
     write_certificate,
 )
-from verification.certificate.run import CertifiedResult, certify, report_of
+from verification.certificate.run import Certification, CertifiedResult, certify, report_of
 from verification.certificate.signature import (
     check_signature,
     read_public_key,
     read_sign_key,
     sign,
 )
-from verification.report import exit_code
+from verification.report import EXIT_EQUAL, exit_code
 from verification.run_progress import RunProgress
 
 
 def make_certificate(arguments: Namespace) -> int:
     """Certify tables, write the file, and return the exit code of what is found.
 
-    Raises the errors of `loaded`, `certify`, `read_sign_key` and `write_certificate`.
+    Raises MirrorError if no table can be certified, and the errors of `loaded`, `certify`,
+    `read_sign_key` and `write_certificate`.
     """
     # Before an hour is spent.
     key = None if arguments.sign_key is None else read_sign_key(arguments.sign_key)
@@ -49,26 +52,30 @@ def make_certificate(arguments: Namespace) -> int:
             arguments.rows_per_second or 0,
             run,
         )
-    text = found.certificate.canonical
-    signature = None if key is None else sign(text, key)
     path: Path = arguments.certificate
-    write_certificate(
-        path,
-        SignedCertificate(certificate=found.certificate, sha256=digest(text), signature=signature),
-    )
+    code = exit_code({result.verdict for result in found.results})
+    if found.certificate is not None:
+        text = found.certificate.canonical
+        signature = None if key is None else sign(text, key)
+        certificate = found.certificate
+        write_certificate(
+            path,
+            SignedCertificate(certificate=certificate, sha256=digest(text), signature=signature),
+        )
     if arguments.json:
-        _print({"certificate": str(path), "tables": report_of(found.results)})
+        written = None if found.certificate is None else str(path)
+        _print({"certificate": written, "tables": report_of(found.results)})
     else:
         for line in _certified_lines(found.results):
             say(visible(line))
-        source = found.certificate.source
-        where = source.gtid_set or source.position
-        tables = len(found.certificate.tables)
-        say(visible(f"{path}: {tables} of {len(found.results)} tables are certified at {where}"))
-    return exit_code({result.verdict for result in found.results})
+        say(visible(f"{path}: {_summary(found)}"))
+    # What differs, or could not be compared now, is a result.
+    if found.certificate is None and code == EXIT_EQUAL:
+        raise MirrorError(certificate_errors.NOTHING, path=path)
+    return code
 
 
-def _certified_lines(results: Iterable[CertifiedResult]) -> Iterable[str]:
+def _certified_lines(results: Sequence[CertifiedResult]) -> Iterable[str]:
     for result in results:
         if result.error is not None:
             yield f"{result.name}: not certified: {result.error!s}"
@@ -78,6 +85,14 @@ def _certified_lines(results: Iterable[CertifiedResult]) -> Iterable[str]:
             yield from (f"  {_range(*bounds)}" for bounds in result.different)
         else:
             yield f"{result.name}: certified: {result.rows} rows in {result.ranges} ranges"
+
+
+def _summary(found: Certification) -> str:
+    if found.certificate is None:
+        return "not written, because no table is certified"
+    source = found.certificate.source
+    tables = f"{len(found.certificate.tables)} of {len(found.results)} tables"
+    return f"{tables} are certified at {source.gtid_set or source.position}"
 
 
 def _range(low: str | None, high: str | None) -> str:

@@ -117,3 +117,11 @@ OTHER_SOURCE = ErrorCode(
     cause="The server has not yet had the state that the certificate is of.",
     example={"server": "source db1:3306"},
 )
+NOTHING = ErrorCode(
+    "V175",
+    "{path} is not written, because no table can be certified",
+    "name other tables",
+    cause="The command has named the reason of each table. A certificate of no table would hold "
+    "whatever the source and the mirror have.",
+    example={"path": "shop.json"},
+)

@@ -94,7 +94,7 @@ class CertifiedResult:
 class Certification:
     """A certificate, and what became of each table."""
 
-    certificate: Certificate
+    certificate: Certificate | None  # None: of no table
     results: list[CertifiedResult]
 
 
@@ -222,8 +222,10 @@ class _Run:
         scan = f"iceberg_scan({_quoted(location)}, snapshot_from_id => {snapshot})"
         return IcebergSnapshot(location=location, snapshot_id=snapshot, view=_view(scan))
 
-    def certificate(self) -> Certificate:
-        """Return the certificate of all tables that were added."""
+    def certificate(self) -> Certificate | None:
+        """Return the certificate of all tables that were added; None if none is certified."""
+        if not self._tables:
+            return None
         cut = self._cut
         committed = cut.source_time_ms
         return Certificate(

@@ -167,6 +167,7 @@ SLOW_ROWS = code.notice(
 BESIDE_OTHERS = code.notice(
     "R335",
     "others run {found:.1f} statements at a time, and beside them {limit:g} reads are the most",
+    "if the source has room for more, set {snapshot.pace} to full",
     cause="Reading of tables takes more of a source only if nobody else works. Threads that run "
     "all the time, such as those that send the log to replicas, do not count.",
     example={"found": 0.8, "limit": 0.5},
