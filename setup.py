@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import runpy
 import shutil
 import subprocess
@@ -282,9 +283,23 @@ def _generate_c(link_time_flags: list[str]) -> list[Extension]:
         # The flags stand there.
         extension.depends = [*(extension.depends or []), "setup.py"]
         if extension.name == _NATIVE_MODULE:
+            extension.sources = [_without_indentation(Path(name)) for name in extension.sources]
             extension.extra_compile_args += link_time_flags
             extension.extra_link_args = [*(extension.extra_link_args or []), *link_time_flags]
     return extensions
+
+
+def _without_indentation(source: Path) -> str:
+    """Write a copy of a file of C without indentation, if there is no such copy; return its path.
+
+    mypyc indents deeper and deeper: of 190 MB, 160 MB are blanks, and take the compiler a quarter
+    of its time. The object file stays the same.
+    """
+    flat = source.with_suffix(".flat.c")
+    text = re.sub(rb"(?m)^ +", b"", source.read_bytes())
+    if not flat.exists() or flat.read_bytes() != text:
+        flat.write_bytes(text)
+    return flat.as_posix()
 
 
 def _do_without(reason: str) -> None:

@@ -182,7 +182,7 @@ def test_a_request_ends_when_its_table_is_dropped(stream: Stream) -> None:
     with ConnectorProcess(config) as connector:
         connector.wait_for("streaming")
         asked = ask(config, f"{stream.database}.orders")
-        connector.wait_for("copying pauses")
+        connector.wait_for("reading is held back")
         stream.execute("DROP TABLE orders")
         _, said = asked.communicate(timeout=60)
         assert asked.returncode == 3
