@@ -153,18 +153,23 @@ class TransactionClient:
         if self.failure is not None and action_of(self.failure) in (Action.FENCE, Action.STOP):
             raise self.failure
         attempts = self._cluster.attempts(seconds, lambda: None)
+        is_ending = False
         while True:
             try:
                 error = self._follow()
             except (OSError, KafkaError) as broken:
                 error = broken
-            # Kafka aborts it now, or had begun to end it.
-            if error is None or isinstance(error, errors.ConcurrentTransactionsError):
+            # The epoch that has ended it is the newer one.
+            if error is None or (is_ending and action_of(error) is Action.FENCE):
                 return
             if action_of(error) not in _REPEATED:
                 raise error
-            # A broker that stood still leads nothing for a while.
-            self._coordinator_node = None
+            if isinstance(error, errors.ConcurrentTransactionsError):
+                # Kafka has begun to end it, which fails if the coordinator moves meanwhile: a
+                # broker that stood still leads nothing for a while.
+                is_ending = True
+            else:
+                self._coordinator_node = None
             attempts.wait(error)
 
     def interrupt(self) -> None:
