@@ -28,7 +28,7 @@ from pyarrow import parquet
 
 from benchmarks.connectors import OurConnector
 from benchmarks.probes import oltp
-from benchmarks.process import RunFailed, say, start, stop
+from benchmarks.process import RunFailed, beside, say, start, stop
 from benchmarks.stack import ACCOUNT, BROKER_MEMORY, BROKER_SETTINGS, PASSWORD, USER, Stack
 from benchmarks.watch import PROBES
 from benchmarks.workload.session import session
@@ -265,9 +265,9 @@ class _Reader:
         command = [sys.executable, "-m", "connector", "verify", url, "--pace", pace]
         command += ["--table", f"{TABLE}=parquet:{self._folder}"]
         log = self._stack.home.folder("runs") / "pace-verify.log"
-        ended, codes = threading.Event(), list[int]()
+        codes = list[int]()
 
-        def compare() -> None:
+        def compare(ended: threading.Event) -> None:
             while not ended.is_set():
                 process = start(command, log, CONNECTOR_COMPILED=self._compiled)
                 while process.poll() is None and not ended.is_set():
@@ -277,14 +277,8 @@ class _Reader:
                 else:
                     codes.append(process.returncode)
 
-        os.environ["CONNECTOR_COMPILED"] = self._compiled
-        thread = threading.Thread(target=compare)
-        thread.start()
-        try:
+        with beside(compare):
             yield
-        finally:
-            ended.set()
-            thread.join()
         if any(codes):
             reason = f"verify ended with {codes}: {log} says why"
             raise RunFailed(reason)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import BinaryIO
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -138,6 +139,19 @@ def stop(process: subprocess.Popen[bytes]) -> None:
         say(f"process {process.pid} did not end within {STOP_SECONDS:g} s of SIGTERM: killed")
         process.kill()
         process.wait()
+
+
+@contextmanager
+def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Let a thread work for the length of a block; the event is set when the block ends."""
+    ended = threading.Event()
+    thread = threading.Thread(target=work, args=(ended,))
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def say(line: str) -> None:

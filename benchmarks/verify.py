@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 from collections import deque
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,7 +25,7 @@ import pymysql
 
 from benchmarks.connectors import OurConnector
 from benchmarks.mirror_jobs import MirrorJob
-from benchmarks.process import RunFailed, run_to_end, say
+from benchmarks.process import RunFailed, beside, run_to_end, say
 from benchmarks.stack import ACCOUNT, BROKER_MEMORY, BROKER_SETTINGS, Stack
 from benchmarks.verify_damage import RESERVED, damage, injected, rows_of
 from benchmarks.verify_rivals import (
@@ -42,7 +41,6 @@ from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
     from typing import Literal
 
@@ -181,7 +179,7 @@ class _Proof:
             "except": spark_except(servers, self._mirror, DATABASE, rows),
         }
         expected = self._damage()
-        with self._load():
+        with beside(self._write):
             found["damaged"] = self._verified("orders", _DIFFERENT)
             self._check(found["damaged"], expected)
             found["repaired"] = self._verified("orders", 0, "--repair")
@@ -274,19 +272,8 @@ class _Proof:
             reason = f"verify found {kinds}, and the mirror has {expected}"
             raise RunFailed(reason)
 
-    @contextmanager
-    def _load(self) -> Iterator[None]:
-        """Change rows for the length of a block: 500 updates, inserts and deletes a second."""
-        ended = threading.Event()
-        thread = threading.Thread(target=self._write, args=(ended,))
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
-
     def _write(self, ended: threading.Event) -> None:
+        """Change rows until the end: 500 updates, inserts and deletes a second."""
         source = self._servers.source
         connection = pymysql.connect(
             host=source.host, port=source.port, user=source.user, password=source.password,

@@ -17,13 +17,14 @@ import threading
 import time
 from collections import Counter, deque
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
 
 from benchmarks.connectors import OurConnector
 from benchmarks.mirror_jobs import MirrorJob
-from benchmarks.process import RunFailed, run_to_end, say, usage_of
+from benchmarks.process import RunFailed, beside, run_to_end, say, usage_of
 from benchmarks.stack import ACCOUNT, BROKER_MEMORY, BROKER_SETTINGS, Stack
 from benchmarks.workload.session import session
 from local_stack import KafkaBroker, MysqlServer
@@ -109,7 +110,7 @@ class _ManyTables:
                 self._mirror_all(job)
                 self._made.touch()
                 found = {"quiet": self._verified(stack, connector, job)}
-                with self._running(job), self._load(stack):
+                with self._running(job), beside(partial(self._write, stack)):
                     time.sleep(_SETTLE_S)
                     found["under_load"] = self._verified(stack, connector, job)
             finally:
@@ -194,19 +195,8 @@ class _ManyTables:
         path.chmod(0o600)
         return path
 
-    @contextmanager
-    def _load(self, stack: Stack) -> Iterator[None]:
-        """Change rows for the length of a block."""
-        ended = threading.Event()
-        thread = threading.Thread(target=self._write, args=(stack, ended))
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
-
     def _write(self, stack: Stack, ended: threading.Event) -> None:
+        """Change rows until the end."""
         source = stack.source
         connection = pymysql.connect(
             host=source.host, port=source.port, user=source.user, password=source.password,

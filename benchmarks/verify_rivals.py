@@ -31,7 +31,7 @@ from stream_jobs.delta.table import DeltaTable
 from verification.mirror_side import live_positions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from benchmarks.stack import Stack
     from local_stack import Endpoint
@@ -150,20 +150,26 @@ def _hash_diff(name: str, python: Path, servers: Stack, database: str, rows: int
     columns = [part for column in _COLUMNS[1:] for part in ("-c", column)]
     command = [str(python), "-m", name, address, "orders", address, "copied", "-k", "id"]
     command += [*columns, "--algorithm", "hashdiff"]
+    figures, lines = _run(command, servers, rows)
+    found = {**figures, "lines": len(lines)}
+    say(f"verify, {name}: {found}")
+    return found
+
+
+def _run(command: Sequence[str], servers: Stack, rows: int) -> tuple[dict[str, Any], list[str]]:
+    """Let a program compare so many rows; return its figures, and what it says."""
     cost, began = SourceCost(servers), time.monotonic()
     done = run_to_end(command)
     seconds = time.monotonic() - began
-    found = {
+    figures = {
         "rows": rows,
         "rows_per_s": round(rows / seconds),
         "wall_s": round(seconds, 2),
         "cpu_s": round(done.cpu_s, 2),
         "peak_mb": round(done.peak_mb),
-        "lines": len(done.lines),
         **cost.figures(),
     }
-    say(f"verify, {name}: {found}")
-    return found
+    return figures, done.lines
 
 
 def table_checksum(servers: Stack, database: str, rows: int) -> dict[str, Any] | None:
@@ -180,10 +186,7 @@ def table_checksum(servers: Stack, database: str, rows: int) -> dict[str, Any] |
     command += ["--no-check-replication-filters", "--quiet"]
     # The pipeline would keep its statements in quarantine, with all later changes.
     command += ["--set-vars", "sql_log_bin=0"]
-    cost, began = SourceCost(servers), time.monotonic()
-    done = run_to_end(command)
-    seconds = time.monotonic() - began
-    figures = cost.figures()
+    found, _ = _run(command, servers, rows)
     with session(source) as connection:
         ((counted,),) = connection.rows(
             f"SELECT SUM(this_cnt) FROM percona.checksums WHERE db = '{database}'"
@@ -191,14 +194,6 @@ def table_checksum(servers: Stack, database: str, rows: int) -> dict[str, Any] |
     if str(counted) != str(rows):
         reason = f"pt-table-checksum has summed {counted} of {rows} rows"
         raise RunFailed(reason)
-    found = {
-        "rows": rows,
-        "rows_per_s": round(rows / seconds),
-        "wall_s": round(seconds, 2),
-        "cpu_s": round(done.cpu_s, 2),
-        "peak_mb": round(done.peak_mb),
-        **figures,
-    }
     say(f"verify, pt-table-checksum: {found}")
     return found
 
