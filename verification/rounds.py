@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from connector.foundation.errors import ConnectorError
 from verification.baseline import compared_of
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from verification.table_comparison import Scope, TableComparison
 
 Found = tuple[TableName, TableResult]
-# With a replica, this is the largest estimate of a table that is compared beside others.
-_FEW_ROWS: Final = 2000
 
 
 class Rounds:
@@ -128,8 +126,7 @@ class Rounds:
             self._queue.add(name, defined, "all", "large")
 
     def _is_small_at_replica(self, defined: DefinedTable | None) -> bool:
-        is_known = self._comparison.is_of_replica and defined is not None
-        return is_known and defined is not None and defined.plan.estimated_rows <= _FEW_ROWS
+        return self._comparison.is_of_replica and defined is not None and defined.has_few_rows
 
     def _quiet(
         self,

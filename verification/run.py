@@ -30,8 +30,6 @@ from verification.table_queue import QueuedTable, Size, TableQueue
 TABLES_OF_A_QUERY: Final = 100
 # More tables do not wait for their turn: each keeps its definition.
 WAITING_MAX: Final = 200
-# The source says that a table has no more rows.
-_FEW_ROWS: Final = 2000
 
 
 def verify(
@@ -106,7 +104,7 @@ def _tables(
 def _size(comparison: TableComparison, defined: DefinedTable | None) -> Size:
     """Return what a table needs of which a part is compared, or a replica."""
     is_part = not comparison.is_whole
-    has_few = defined is not None and defined.plan.estimated_rows <= _FEW_ROWS
+    has_few = defined is not None and defined.has_few_rows
     return "medium" if is_part or has_few else "large"
 
 

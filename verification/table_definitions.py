@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connector.binlog.sql_text import sql_text
 from connector.foundation.errors import UnsupportedChange
@@ -26,11 +26,20 @@ _STATISTICS = """
 """
 
 
+# The source says that a table has no more rows.
+_FEW_ROWS: Final = 2000
+
+
 class DefinedTable(NamedTuple):
     """How a table is read, and its columns as `information_schema` has them."""
 
     plan: TablePlan
     columns: list[Row]
+
+    @property
+    def has_few_rows(self) -> bool:
+        """Whether the source takes the table for a small one."""
+        return self.plan.estimated_rows <= _FEW_ROWS
 
 
 def read_tables(

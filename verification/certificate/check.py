@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from connector.binlog.gtid import AnyGtidSet, contains_all, parse_gtid_set
 from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
@@ -26,7 +26,7 @@ from connector.stream.source.select_session import SelectSession
 from stream_jobs.delta.log import Log
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.delta.table import DeltaTable
-from stream_jobs.errors import MirrorError, delta_errors
+from stream_jobs.errors import MirrorError
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
@@ -41,6 +41,7 @@ from verification.certificate.range_sums import (
     take_rows,
 )
 from verification.certificate.table_proof import CURRENT_ROWS
+from verification.changed_keys import VERSION_GONE
 from verification.key_ranges import KeyNumber
 from verification.mirror_side import MirrorSide
 from verification.row_text import MirrorText, RowText
@@ -50,12 +51,6 @@ if TYPE_CHECKING:
     from verification.report import Verdict
 
 Show = Callable[[str, int, int], None]
-
-_GONE: Final = (
-    delta_errors.VERSION_MISSING,
-    delta_errors.FILE_MISSING,
-    delta_errors.NO_METADATA,
-)
 
 
 class DifferentRange(NamedTuple):
@@ -144,7 +139,7 @@ def _mirror_of(certificate: Certificate, own: CertifiedTable) -> MirrorSide:
 
 
 def _version_gone(own: CertifiedTable, error: MirrorError) -> MirrorError:
-    if error.code not in _GONE:
+    if error.code not in VERSION_GONE:
         return error
     facts = {"table": own.table, "version": own.delta.version, "place": own.delta.path}
     return MirrorError(certificate_errors.VERSION_GONE, **facts, why=error)

@@ -138,11 +138,6 @@ class Clickhouse(Dialect):
         escaped = name.replace("\\", "\\\\").replace("`", "\\`")
         return f"`{escaped}`"
 
-    def condition(self, names: Sequence[str], keys: Sequence[tuple[object, ...]]) -> str:
-        key = f"({', '.join('%s' for _ in names)})"
-        columns = ", ".join(map(self.quoted, names)).replace("%", "%%")
-        return f"({columns}) IN ({', '.join(key for _ in keys)})"
-
     def rows(
         self, columns: Sequence[SqlColumn], where: str, values: Sequence[object]
     ) -> Iterator[pa.Table]:

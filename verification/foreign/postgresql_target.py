@@ -135,11 +135,6 @@ class Postgresql(Dialect):
         text: str = sql.Identifier(name).as_string()
         return text
 
-    def condition(self, names: Sequence[str], keys: Sequence[tuple[object, ...]]) -> str:
-        key = f"({', '.join('%s' for _ in names)})"
-        columns = ", ".join(self.quoted(name).replace("%", "%%") for name in names)
-        return f"({columns}) IN ({', '.join(key for _ in keys)})"
-
     def rows(
         self, columns: Sequence[SqlColumn], where: str, values: Sequence[object]
     ) -> Iterator[pa.Table]:

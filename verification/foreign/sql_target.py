@@ -104,12 +104,14 @@ class Dialect(ABC):
         """Yield the rows of a condition, some at a time, in the types of the wire."""
 
     @abstractmethod
-    def condition(self, names: Sequence[str], keys: Sequence[tuple[object, ...]]) -> str:
-        """Return the condition for rows that have one of these keys, with its placeholders."""
-
-    @abstractmethod
     def close(self) -> None:
         """Close the connection."""
+
+    def condition(self, names: Sequence[str], keys: Sequence[tuple[object, ...]]) -> str:
+        """Return the condition for rows that have one of these keys, with its placeholders."""
+        key = f"({', '.join('%s' for _ in names)})"
+        columns = ", ".join(map(self.quoted, names)).replace("%", "%%")
+        return f"({columns}) IN ({', '.join(key for _ in keys)})"
 
 
 class SqlTarget:
