@@ -23,6 +23,15 @@ GRANT SELECT, LOCK TABLES ON shop.* TO 'cdc'@'%';
 -- arrive as whole rows. You may take them back after the `check`.
 --   GRANT TRIGGER, EVENT ON *.* TO 'cdc'@'%';
 
+-- SLAVE MONITOR is optional, and exists only on MariaDB. If the source is a replica, the connector
+-- sees with it how late the source is, and reads tables more slowly while it lags.
+--   GRANT SLAVE MONITOR ON *.* TO 'cdc'@'%';
+
+-- SELECT on this table is optional. With it, the connector sees how long the statements of others
+-- take, without their texts, and reads tables faster as long as they take no longer for it.
+--   GRANT SELECT ON performance_schema.events_statements_summary_by_account_by_event_name
+--     TO 'cdc'@'%';
+
 -- Amazon RDS and Aurora: only this table says how long they keep logs. This grant is optional; with
 -- it, `check` and time_to_purge_seconds are right.
 --   GRANT SELECT ON mysql.rds_configuration TO 'cdc'@'%';

@@ -5,9 +5,8 @@ grows slowly while the server has room, is held when a figure comes near its lim
 when one is beyond it. The figures are the running threads, how late the server is as a replica, and
 the time that a row takes, beside the least time that it took before.
 
-Beside others, half a read at a time is the most: the smallest of servers has a core for them then.
-More reads are allowed if nobody else works there. Threads that run all the time, as those that
-send the log to replicas do, are no work.
+Beside others, `beside_others.py` says what is the most. More reads are allowed if nobody else works
+there. Threads that run all the time, as those that send the log to replicas do, are no work.
 
 The law never stops reading for ever: at the least pace, one connection reads for a 32nd of the
 time. What a row takes then is not caused by reading, so it is what later rows are compared with.
@@ -24,6 +23,7 @@ from math import ceil, inf
 from typing import Final, NamedTuple
 
 from connector.foundation.errors.message import Message
+from connector.replication.beside_others import BesideOthers, OthersWork
 
 # A SELECT should not take longer: an ALTER TABLE waits for it, and others wait for that.
 CHUNK_SECONDS: Final = 0.5
@@ -61,6 +61,7 @@ class ServerSample(NamedTuple):
     threads_running: int | None = None  # all of them
     lag_seconds: float | None = None  # None if it is no replica
     pause: float = 0.0  # what the query of the user returned: above 0, nothing is read
+    work: OthersWork | None = None  # None, too, if it was not asked
 
 
 class _Room(IntEnum):
@@ -88,14 +89,15 @@ _THREADS: Final = 25
 _ABOVE_USUAL: Final = 1.5
 _USUAL_SECONDS: Final = 600.0
 _NEAR: Final = 0.8
-# Beside others, and from how many statements of theirs at a time on; the mean of some seconds.
-_READS_BESIDE_OTHERS: Final = 0.5
+# So many statements of others at a time are others; the mean of some seconds.
 _OTHERS: Final = 0.25
 _OTHERS_SECONDS: Final = 5.0
 _LAG_SECONDS: Final = (3.0, 10.0)  # near, beyond
 _LATENCIES: Final = (2.0, 4.0)
 # Fewer rows show what a statement takes, and not what a row takes.
 _ROWS_MIN: Final = 1000
+# Where one statement reads many tables, each takes about as long as so many rows.
+_ROWS_OF_A_TABLE: Final = 200
 # The least latency is forgotten: after so long, it counts twice.
 _FLOOR_SECONDS: Final = 600.0
 _FLOORS_MAX: Final = 64
@@ -142,12 +144,16 @@ class ReadPace:
         # Threads of others: the mean of late, and the fewest; None before the first sample.
         self._others = 0.0
         self._fewest: float | None = None
+        # What others have done, and when that was said; their statements at a time since before.
+        self._work: tuple[OthersWork, float] | None = None
+        self._others_said = 0.0
         self._lag = 0.0
         # The least of the latencies of late, as a multiple of the floor, and whether one was
         # measured since the last sample.
         self._latency = 1.0
         self._is_measured = False
         self._floors: OrderedDict[Hashable, _Floor] = OrderedDict()
+        self._beside = BesideOthers(reads_max)
 
     def wait_seconds(self, now: float) -> float:
         """Return for how long nothing may be read, as far as is known now; 0: a read may begin."""
@@ -168,14 +174,20 @@ class ReadPace:
         self._pay(now)
         self._running += 1
 
-    def end(self, kind: Hashable, rows: int, seconds: float, now: float) -> None:
-        """Note that a read of `rows` has taken so long; rows of one `kind` are alike."""
+    def end(
+        self, kind: Hashable, rows: int, seconds: float, now: float, *, tables: int = 1
+    ) -> None:
+        """Note that a read of `rows` has taken so long; rows of one `kind` are alike.
+
+        They are of so many `tables`.
+        """
         self._pay(now)
         self._running -= 1
         self._owed_seconds += seconds
         self._owed_rows += rows
-        if rows >= _ROWS_MIN:
-            self._measure(kind, max(seconds, 1e-6) / rows, now)
+        size = rows + (tables - 1) * _ROWS_OF_A_TABLE
+        if size >= _ROWS_MIN:
+            self._measure(kind, max(seconds, 1e-6) / size, now)
 
     def take(self, sample: ServerSample, now: float) -> None:
         """Change the pace by what the server says."""
@@ -189,8 +201,14 @@ class ReadPace:
             return
         if not self._adapts:
             return
+        if sample.work is not None:
+            self._note_work(sample.work, now)
         beside = self._beside_others(sample, elapsed)
-        most = min(float(self._reads_max), _READS_BESIDE_OTHERS if beside else inf)
+        if beside is None:
+            self._beside.forget()
+        elif sample.work is not None:
+            self._beside.take(sample.work, self.pace, self._latency, now)
+        most = float(self._reads_max) if beside is None else self._beside.most
         for found, hold in (
             self._threads(sample, elapsed),
             self._late(sample),
@@ -207,6 +225,15 @@ class ReadPace:
             only_others = self.hold is not None and self.hold.figure is Figure.OTHERS
             self.pace = max(most if only_others else _LEAST, self.pace / 2)
 
+    def _note_work(self, work: OthersWork, now: float) -> None:
+        """Note how many statements of others ran at a time, as far as they have ended."""
+        if self._work is not None:
+            before, at = self._work
+            part = min(1.0, (now - at) / _OTHERS_SECONDS)
+            seconds = max(0.0, work.seconds - before.seconds)
+            self._others_said += (seconds / max(now - at, 1e-6) - self._others_said) * part
+        self._work = work, now
+
     def _beside_others(self, sample: ServerSample, elapsed: float) -> Hold | None:
         """Return that others work at the server, too."""
         running = sample.threads_running
@@ -221,8 +248,8 @@ class ReadPace:
         self._others += (least - self._others) * min(1.0, elapsed / _OTHERS_SECONDS)
         part = min(1.0, elapsed / _USUAL_SECONDS)
         self._fewest = min(float(running), self._fewest + (running - self._fewest) * part)
-        above = self._others - self._fewest
-        return Hold(Figure.OTHERS, above, _READS_BESIDE_OTHERS) if above > _OTHERS else None
+        above = max(self._others - self._fewest, self._others_said)
+        return Hold(Figure.OTHERS, above, self._beside.most) if above > _OTHERS else None
 
     def _threads(self, sample: ServerSample, elapsed: float) -> tuple[_Room, Hold | None]:
         running = sample.threads_running

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from itertools import cycle, pairwise
 from math import inf
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.replication.beside_others import OthersWork
 from connector.replication.read_pace import Figure, ReadPace, ServerSample, chunk_rows
 
 if TYPE_CHECKING:
@@ -166,6 +168,102 @@ def test_beside_others_half_a_read_at_a_time_is_the_most() -> None:
     server.says = lambda _: ServerSample(next(more))
     server.run(20)
     assert server.pace.pace == 0.5
+
+
+@dataclass
+class Application:
+    """Sends statements at a steady rate; each takes longer where reading leaves no core for it."""
+
+    pace: ReadPace
+    cores: int
+    rate: float = 200.0
+    seconds: float = 0.005
+    # By which part a statement takes longer, for reasons of its own.
+    noise: Callable[[], float] = lambda: 0.0
+    statements: float = 0.0
+    total: float = 0.0
+    at: float = 0.0
+    rises: list[float] = field(default_factory=list)
+
+    def says(self, now: float) -> ServerSample:
+        """Tell what was done until now."""
+        elapsed, self.at = now - self.at, now
+        busy = self.rate * self.seconds + self.pace.pace
+        self.rises.append(max(1.0, busy / self.cores))
+        self.statements += elapsed * self.rate
+        took = self.seconds * self.rises[-1] * (1 + self.noise())
+        self.total += elapsed * self.rate * took
+        return ServerSample(2, work=OthersWork(int(self.statements), self.total))
+
+
+def test_beside_others_more_is_read_where_their_statements_take_no_longer_for_it() -> None:
+    pace = ReadPace(4, 0.0)
+    server = Server(pace, says=Application(pace, cores=32).says)
+    server.run(25)
+    assert (pace.pace, held_by(server)) == (0.5, Figure.OTHERS)
+    server.run(215)
+    assert pace.pace == 4.0
+    assert held_by(server) is Figure.OTHERS
+    steps = {after - before for before, after in pairwise(server.paces[60:])}
+    assert max(steps) <= 0.5
+
+
+def test_where_statements_of_others_take_longer_the_trials_become_rare() -> None:
+    """Two cores, of which others need one: one read at a time costs them nothing."""
+    pace = ReadPace(4, 0.0)
+    application = Application(pace, cores=2)
+    server = Server(pace, says=application.says)
+    server.run(7200)
+    # A trial has half a read more.
+    assert max(application.rises) <= 1.4
+    late = application.rises[len(application.rises) // 2 :]
+    assert sum(late) / len(late) < 1.02
+    assert server.part_read(since=3600.0) >= 0.5
+
+
+def test_statements_whose_time_differs_anyway_do_not_end_the_growth() -> None:
+    pace = ReadPace(4, 0.0)
+    dice = random.Random(3)
+    server = Server(pace, says=Application(pace, 32, noise=lambda: dice.uniform(-0.5, 0.5)).says)
+    server.run(900)
+    assert pace.pace >= 2.0
+
+
+def test_statements_that_become_slower_by_themselves_are_the_new_measure() -> None:
+    pace = ReadPace(4, 0.0)
+    application = Application(pace, cores=32)
+    server = Server(pace, says=application.says)
+    server.run(240)
+    application.seconds *= 2
+    server.run(30)
+    assert pace.pace <= 1.0
+    server.run(400)
+    assert pace.pace == 4.0
+
+
+def test_a_server_that_counts_from_zero_again_is_measured_again() -> None:
+    pace = ReadPace(2, 0.0)
+    application = Application(pace, cores=32)
+    server = Server(pace, says=application.says)
+    server.run(20)
+    application.statements = application.total = 0.0
+    server.run(200)
+    assert pace.pace == 2.0
+
+
+def test_a_table_costs_as_much_as_rows_if_one_statement_reads_many() -> None:
+    """Fifty tables of ten rows, then ten of a thousand: a row of them is not slower than before."""
+    pace = ReadPace(2, 0.0)
+    for tables, rows in ((10, 10_000), (50, 500)):
+        pace.begin(0.0)
+        pace.end("small", rows, 0.01 + 0.002 * tables, 0.1, tables=tables)
+    pace.take(ServerSample(2), 1.0)
+    assert pace.hold is None
+    pace.begin(1.0)
+    pace.end("small", 500, 1.0, 2.0, tables=50)
+    pace.take(ServerSample(2), 2.0)
+    assert pace.hold is not None
+    assert pace.hold.figure is Figure.LATENCY
 
 
 def test_reads_of_ones_own_are_nobody_else() -> None:

@@ -17,13 +17,15 @@ from connector.foundation import errors
 from connector.foundation.errors.message import Message
 from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings
+from connector.replication.beside_others import OthersWork
 from connector.replication.read_pace import Figure, Hold, PaceState, ReadPace, ServerSample
 from connector.replication.server.replication_status import lag_of, replica_status_query
 from connector.stream.snapshot import copy_errors
 from connector.stream.source.select_session import SelectSession
 
-# The server is asked so often, at most; and whether it is a replica.
+# The server is asked so often, at most; for the statements of others; and whether it is a replica.
 _LOOK_SECONDS: Final = 0.5
+_WORK_SECONDS: Final = 2.0
 _REPLICA_SECONDS: Final = 60.0
 # A thread that waits looks again after at most so long.
 _WAIT_SECONDS_MAX: Final = 1.0
@@ -36,6 +38,7 @@ class Read:
     """A read that goes on; the reader says how many rows it had."""
 
     rows: int = 0
+    tables: int = 1  # that one statement reads
 
 
 class SourcePace:
@@ -58,6 +61,8 @@ class SourcePace:
         self._looked_at = now - _LOOK_SECONDS
         # When to ask for the lag next; never if the account may not.
         self._lag_at: float | None = now
+        # The same, of the statements of others.
+        self._work_at: float | None = now
         self._logged: dict[Figure, float] = {}
 
     @classmethod
@@ -86,7 +91,7 @@ class SourcePace:
         finally:
             with self._lock:
                 now = CLOCK.monotonic()
-                self._law.end(kind, read.rows, now - began, now)
+                self._law.end(kind, read.rows, now - began, now, tables=read.tables)
 
     def wait(self, session: SelectSession, closing: Event) -> None:
         """Wait until something may be read, or `closing` is set; raises as `read`."""
@@ -120,13 +125,14 @@ class SourcePace:
         self._report()
 
     def _sample(self, session: SelectSession, now: float) -> ServerSample:
-        running, lag = None, None
+        running, lag, work = None, None, None
         if self._adapts:
             (row,) = session.query("SHOW GLOBAL STATUS LIKE 'Threads_running'")
             running = int(row["Value"] or 0)
             lag = self._lag(session, now)
+            work = self._work(session, now)
         pause = 0.0 if self._query is None else _first_value(session, self._query)
-        return ServerSample(running, lag, pause)
+        return ServerSample(running, lag, pause, work)
 
     def _lag(self, session: SelectSession, now: float) -> float | None:
         if self._lag_at is None or now < self._lag_at:
@@ -141,6 +147,18 @@ class SourcePace:
             self._lag_at = now + _REPLICA_SECONDS
         return lag_of(channels)
 
+    def _work(self, session: SelectSession, now: float) -> OthersWork | None:
+        if self._work_at is None or now < self._work_at:
+            return None
+        try:
+            work = work_of_others(session)
+        except errors.SourceRefused:
+            # It needs a right of its own.
+            self._work_at = None
+            return None
+        self._work_at = now + _WORK_SECONDS
+        return work
+
     def _report(self) -> None:
         reads, figure, why = self.state
         if figure is None or why is None:
@@ -152,6 +170,26 @@ class SourcePace:
         structlog.get_logger().info(
             "reading is held back", reads=round(reads, 3), **errors.fields(why)
         )
+
+
+# What other users than that of the session have done. Threads of the server have no user.
+_WORK: Final = """
+    SELECT SUM(count_star) AS statements, SUM(sum_timer_wait) AS picoseconds
+    FROM performance_schema.events_statements_summary_by_account_by_event_name
+    WHERE event_name LIKE 'statement/sql/%' AND user <> SUBSTRING_INDEX(USER(), '@', 1)
+"""
+
+
+def work_of_others(session: SelectSession) -> OthersWork | None:
+    """Return what statements of other users have done since the server began to count.
+
+    None if it counts nothing, as without performance_schema, or if nobody else has worked. Raises
+    SourceRefused without the right to read it.
+    """
+    (row,) = session.query(_WORK)
+    if row["statements"] is None:
+        return None
+    return OthersWork(int(row["statements"]), int(row["picoseconds"] or 0) / 1e12)
 
 
 def _message(hold: Hold) -> Message:

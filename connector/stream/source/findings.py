@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from connector.foundation.errors import SourceRefused
 from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.identity import Cloud
 from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.server.replication_status import replica_status_query
 from connector.stream.source import setup_errors
 
 # SET PERSIST came with 8.0. Before, and in MariaDB, the option file must say it as well.
@@ -141,6 +143,26 @@ def check_grants(server: MysqlServer, settings: SourceSettings) -> Iterator[Find
         statements = "; ".join(f"GRANT SELECT ON {tables} TO {to}" for tables in settings.tables)
         facts, may_read = {"statements": statements}, _may_read_tables(server)
         yield _grant(setup_errors.GRANT_SELECT, "SELECT", facts, held=may_read)
+
+
+def check_lag(server: MysqlServer, settings: SourceSettings) -> Iterator[Finding]:
+    """Yield whether a replica of MariaDB tells the account its lag; none for other servers.
+
+    On MySQL, a right that every account needs is enough.
+    """
+    if server.identity.flavour != "mariadb" or not server.global_value("gtid_slave_pos"):
+        return
+    try:
+        server.query(replica_status_query(server.identity))
+        value = "granted"
+    except SourceRefused:
+        value = "missing"
+    code, name, account = (
+        setup_errors.GRANT_LAG,
+        "grant SLAVE MONITOR",
+        account_of(server, settings),
+    )
+    yield finding(code, name, value, "granted", ok=value == "granted", account=account)
 
 
 def _grant(code: ErrorCode, right: str, facts: dict[str, str], *, held: bool) -> Finding:

@@ -167,6 +167,7 @@ def _check(server: MysqlServer, settings: SourceSettings) -> list[findings.Findi
         *(_check_mariadb(server) if mariadb else _check_mysql(server)),
         *_check_keeping(server, settings),
         *grants,
+        *findings.check_lag(server, settings),
         *check_heartbeat(server, settings),
         # Without the grants the query is an error; a finding above already says that they are
         # missing.

@@ -169,6 +169,14 @@ GRANT = ErrorCode(
         "right": "REPLICATION SLAVE",
     },
 )
+GRANT_LAG = ErrorCode(
+    "S685",
+    _WHAT,
+    "GRANT SLAVE MONITOR ON *.* TO {account}",
+    cause="The source is a replica of MariaDB, which tells only an account with this right by how "
+    "much it is late. Without the right, copies and `verify` do not spare a replica that lags.",
+    example={"name": "grant SLAVE MONITOR", "value": "missing", "wanted": "granted"},
+)
 GRANT_SELECT = ErrorCode(
     "S632",
     _WHAT,

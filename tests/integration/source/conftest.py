@@ -24,7 +24,9 @@ def without_gtids(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
 @pytest.fixture(scope="module")
 def resettable_mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MysqlServer]:
     """A MySQL of one test after the other."""
-    with MysqlServer(tmp_path_factory.mktemp("own")) as server:
+    # As servers are by default.
+    settings = {"performance_schema": "ON"}
+    with MysqlServer(tmp_path_factory.mktemp("own"), settings=settings) as server:
         yield server
 
 

@@ -25,7 +25,8 @@ from connector.replication.server.replication_status import channels
 from connector.replication.start_setting import resolve_start
 from connector.replication.start_validation import validate_start
 from connector.stream.snapshot import copy_errors
-from connector.stream.snapshot.source_pace import SourcePace
+from connector.stream.snapshot.source_pace import SourcePace, work_of_others
+from connector.stream.source import findings, setup_errors
 from connector.stream.source.select_session import SelectSession
 from local_stack import connect
 from tests.foundation.errors.texts import text_of
@@ -199,6 +200,21 @@ def first_look(settings: SourceSettings) -> PaceState:
     return pace.state
 
 
+def check_of_the_right_to_see_the_lag(replica: Source, blind: str) -> None:
+    found = {}
+    for user in (replica.user, blind):
+        settings = replica.settings(user=user)
+        with MysqlServer.connect(settings) as server:
+            (found[user],) = findings.check_lag(server, settings)
+    assert {user: each.ok for user, each in found.items()} == {replica.user: True, blind: False}
+    assert found[blind].severity is findings.Severity.WARNING
+    assert found[blind].problem.code is setup_errors.GRANT_LAG
+    assert found[blind].problem.text == (
+        "grant SLAVE MONITOR is missing, wanted granted; "
+        f"GRANT SLAVE MONITOR ON *.* TO '{blind}'@'%'"
+    )
+
+
 def test_a_replica_that_lags_is_read_at_half_the_pace(replication: ReplicationPair) -> None:
     replication.on_source(
         "CREATE DATABASE paced",
@@ -231,12 +247,42 @@ def test_a_replica_that_lags_is_read_at_half_the_pace(replication: ReplicationPa
         assert state.why.text == text_of(copy_errors.REPLICA_LAGS, **facts)
         assert state.reads == 0.5
         assert first_look(replica.settings(user=blind)).why is None
+        if replica.is_mariadb:
+            check_of_the_right_to_see_the_lag(replica, blind)
         connection.rollback()
     wait_until(
         lambda: first_look(replica.settings()).why is None,
         lambda: str(replication.replication_status()),
     )
     replication.on_source("DROP DATABASE paced")
+
+
+def test_how_long_statements_of_others_take_is_known_with_a_right_to_it(own_mysql: Source) -> None:
+    source = own_mysql
+    users = [source.create_account("REPLICATION CLIENT") for _ in range(3)]
+    user, blind, writer = users
+    table = "performance_schema.events_statements_summary_by_account_by_event_name"
+    source.execute(f"GRANT SELECT ON {table} TO {user}")
+    with (
+        SelectSession(source.settings(user=user)) as session,
+        SelectSession(source.settings(user=writer)) as other,
+    ):
+        other.query("SELECT 1")
+        before = work_of_others(session)
+        other.query("SELECT SLEEP(0.2)")
+        after = work_of_others(session)
+        session.query("SELECT 1")
+        assert work_of_others(session) == after
+    assert before is not None
+    assert after is not None
+    assert after.statements > before.statements
+    assert after.seconds - before.seconds >= 0.2
+    with (
+        SelectSession(source.settings(user=blind)) as session,
+        pytest.raises(SourceRefused, match="command denied"),
+    ):
+        work_of_others(session)
+    assert first_look(source.settings(user=blind)).why is None
 
 
 def test_a_server_that_lacks_transactions_of_its_own_was_reset(own_mysql: Source) -> None:
