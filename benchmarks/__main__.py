@@ -34,7 +34,7 @@ from benchmarks.report import SUBCOMMANDS, write_mirror, write_report, write_too
 from benchmarks.snapshot import measure_snapshot
 from benchmarks.tools import measure_tools
 from benchmarks.verify import ROWS, measure_verify
-from benchmarks.verify_many import measure_many
+from benchmarks.verify_many import Load, measure_many
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
@@ -77,6 +77,15 @@ def _arguments() -> argparse.Namespace:
         type=int,
         action="append",
         help="so many small tables that verify compares, in place of large ones",
+    )
+    parser.add_argument(
+        "--changes",
+        type=int,
+        default=Load().changes_per_s,
+        help="of rows of small tables a second while verify compares them",
+    )
+    parser.add_argument(
+        "--changed", type=int, default=Load().tables, help="how many small tables have them"
     )
     parser.add_argument(
         "--quick", action="store_true", help=f"one run, scale {QUICK_SCALE}, 5 seconds"
@@ -129,8 +138,9 @@ def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> No
     data = {} if set(wanted) <= _WITHOUT_DATA else load_data(home)
     if "verify" in wanted and arguments.tables:
         # In place of the large tables, whose figures stay.
+        load = Load(arguments.changes, arguments.changed)
         wanted = [name for name in wanted if name != "verify"]
-        home.store("verify_many", measure_many(home, arguments.tables, compiled))
+        home.store("verify_many", measure_many(home, arguments.tables, load, compiled))
     if "replica" in wanted:
         home.store("replica", measure_replica(home))
     if "formats" in wanted:

@@ -18,7 +18,7 @@ import time
 from collections import Counter, deque
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pymysql
 
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from benchmarks.home import Home
 
 ROWS: Final = 50
-RATE_PER_S: Final = 200
-CHANGED_TABLES: Final = 20
 DATABASE: Final = "many"
 _PREFIX: Final = "many"
 _MAX_OFFSETS: Final = 1_000_000
@@ -62,16 +60,23 @@ _VALUES: Final = (
 )
 
 
+class Load(NamedTuple):
+    """What changes while tables are compared."""
+
+    changes_per_s: int = 200
+    tables: int = 20
+
+
 def measure_many(
-    home: Home, counts: Sequence[int], compiled: Literal["require", "off"]
+    home: Home, counts: Sequence[int], load: Load, compiled: Literal["require", "off"]
 ) -> dict[str, Any]:
     """Return the figures by the number of tables; raises RunFailed if one is not equal."""
     os.environ["CONNECTOR_COMPILED"] = compiled
-    found = {str(count): _ManyTables(home, count, compiled).run() for count in counts}
+    found = {str(count): _ManyTables(home, count, load, compiled).run() for count in counts}
     return {
         "rows": ROWS,
-        "changes_per_s": RATE_PER_S,
-        "changed": CHANGED_TABLES,
+        "changes_per_s": load.changes_per_s,
+        "changed": load.tables,
         "compiled": compiled == "require",
         **found,
     }
@@ -80,8 +85,11 @@ def measure_many(
 class _ManyTables:
     """One number of tables, with the servers that keep them."""
 
-    def __init__(self, home: Home, count: int, compiled: Literal["require", "off"]) -> None:
+    def __init__(
+        self, home: Home, count: int, load: Load, compiled: Literal["require", "off"]
+    ) -> None:
         self._home = home
+        self._load = load
         self._count = count
         self._compiled: Literal["require", "off"] = compiled
         self._folder = home.folder("verify-many") / str(count)
@@ -206,11 +214,11 @@ class _ManyTables:
         began, count = time.monotonic(), 0
         with connection, connection.cursor() as cursor:
             while not ended.is_set():
-                changed = dice.randrange(CHANGED_TABLES) * self._count // CHANGED_TABLES
+                changed = dice.randrange(self._load.tables) * self._count // self._load.tables
                 name, key = _name(changed), dice.randrange(ROWS) + 1
                 cursor.execute(f"UPDATE {name} SET price = RAND()*1000 WHERE id = {key}")
                 count += 1
-                ended.wait(max(0.0, began + count / RATE_PER_S - time.monotonic()))
+                ended.wait(max(0.0, began + count / self._load.changes_per_s - time.monotonic()))
         say(f"verify: {count / (time.monotonic() - began):.0f} changes a second")
 
 

@@ -10,13 +10,19 @@ mirror has applied tell which states each key had in that time.
   If only the source is not, the key is read again.
 - If a record says that all rows are gone, all keys are read again.
 
+A mirror that lags need not be waited for. The records that it has not applied yet have the row as
+it was before them, too: so the topic tells which state each key had at the offsets of the mirror.
+If the mirror has these states, and the source later ones, the table is equal through a moment
+before the first of these records. Whatever is not equal in this way is waited for.
+
 Where the mirror has only hashes of keys, a row of the source still has its key and the key's hash,
 so it is found on both sides. Nobody can tell the key of a row that only the mirror has. If this
 row changed after the source was read, the topic's records have its key. If not, the source does
 not have the row: its SELECTs would have seen it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import Enum
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,11 +31,13 @@ from numpy.typing import NDArray
 
 from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_TRUNCATE, OP_UPDATE
 from stream_jobs.apply.row_hashes import Keys
+from stream_jobs.delta.snapshot import Snapshot
 from verification.digests import Digest, digest_pairs, row_digests
 from verification.key_texts import condition_of_keys, select_literal
-from verification.pipeline import Pipeline
+from verification.pipeline import DeliveredState, Pipeline, TopicRecord
 from verification.report import Difference, Kind
 from verification.side import Side
+from verification.source_moment import SourceMoment
 from verification.source_table import UNKNOWN_KEY, RowKey, SourceTable
 
 
@@ -77,11 +85,48 @@ class CandidateResult(NamedTuple):
     unsettled: Collection[Digest]  # keys that changed each time they were read
 
 
-class _States(NamedTuple):
-    """What a part of the topic says of some keys: digests of rows, None for no row."""
+class _Unknown(Enum):
+    """The state of a row before it was copied, which no record tells."""
 
-    of_keys: Mapping[Digest, list[Digest | None]]
+    UNKNOWN = "unknown"
+
+
+# A digest of the row; None for no row.
+_State = Digest | _Unknown | None
+
+
+class _Change(NamedTuple):
+    """A change of one key in the topic."""
+
+    record: TopicRecord
+    before: _State
+    after: _State
+
+
+class _Changes(NamedTuple):
+    """What a part of the topic says of some keys."""
+
+    of_keys: Mapping[Digest, list[_Change]]
     are_rows_gone: bool
+    # The first sequence from the offsets of the mirror on; None if there is none.
+    first_lacking: str | None
+
+
+def _value_at(changes: Sequence[_Change], offsets: Mapping[int, int]) -> _State:
+    """Return the state of a key before some offsets."""
+    value = changes[0].before
+    for change in changes:
+        if change.record.offset < offsets.get(change.record.partition, 0):
+            value = change.after
+    return value
+
+
+class _SourceLook(NamedTuple):
+    """One look at the source: rows, as tables and places."""
+
+    low: DeliveredState  # before the SELECT
+    rows: Mapping[Digest, tuple[pa.Table, int]]
+    ends: Mapping[int, int]  # of the topic, when it had what the SELECT may have seen
 
 
 class _BothSides(NamedTuple):
@@ -89,18 +134,26 @@ class _BothSides(NamedTuple):
 
     source: Mapping[Digest, tuple[pa.Table, int]]
     mirror: Mapping[Digest, list[tuple[pa.Table, int]]]
-    states: _States
+    changes: _Changes
 
 
 class CandidateCheck:
     """Settles the candidates of one table."""
 
-    def __init__(self, tables: TablePair, patience_seconds: float) -> None:
-        """Look at both sides as often as necessary."""
+    def __init__(
+        self, tables: TablePair, patience_seconds: float, *, waits_for_mirror: bool = True
+    ) -> None:
+        """Look at both sides as often as necessary.
+
+        Unless it `waits_for_mirror`, a mirror that lags is equal if the topic says that it was.
+        """
         self._pipeline, self._source, self._mirror = tables
         self._patience_seconds = patience_seconds
+        self._waits_for_mirror = waits_for_mirror
         self._names = tables.source.schema.database, tables.source.schema.table
         self.hidden_keys = HashedKeys(tables)
+        # Through when the mirror had everything, if it lagged; None if it was waited for.
+        self.through: SourceMoment | None = None
 
     def settle(self, candidates: Mapping[Digest, RowKey]) -> CandidateResult:
         """Return the differences among the candidates.
@@ -114,7 +167,10 @@ class CandidateCheck:
             if not left:
                 break
             self.hidden_keys.find(left)
-            looked = self._look(left)
+            source = self._read(left)
+            if not self._waits_for_mirror and self._was_equal(source, left):
+                return CandidateResult(differences, ())
+            looked = self._look(source, left)
             again = {}
             for digest, key in left.items():
                 verdict = self._judge(looked, digest, key)
@@ -125,61 +181,104 @@ class CandidateCheck:
             left = again
         return CandidateResult(differences, left.keys())
 
-    def _look(self, candidates: Mapping[Digest, RowKey]) -> _BothSides:
-        pipeline, mirror = self._pipeline, self._mirror
+    def _read(self, candidates: Mapping[Digest, RowKey]) -> _SourceLook:
+        """Read rows of the source, and wait until the topic has what may have been seen."""
+        pipeline = self._pipeline
         low = pipeline.low(*self._names)
-        source: dict[Digest, tuple[pa.Table, int]] = {}
-        every = list(candidates.values())
-        known = [key for key in every if key != UNKNOWN_KEY]
+        found: dict[Digest, tuple[pa.Table, int]] = {}
+        known = [key for key in candidates.values() if key != UNKNOWN_KEY]
         for start in range(0, len(known), _KEYS_OF_A_SELECT):
             keys = known[start : start + _KEYS_OF_A_SELECT]
             where = condition_of_keys(self._source.key_columns, keys, select_literal)
             for rows in self._source.chunks(low.delivered, where):
-                own = digest_pairs(row_digests(rows, mirror.key))
-                source |= {digest: (rows, place) for place, digest in enumerate(own)}
+                own = digest_pairs(row_digests(rows, self._mirror.key))
+                found |= {digest: (rows, place) for place, digest in enumerate(own)}
         ends = pipeline.wait_until_delivered(pipeline.reached(), *self._names)
+        return _SourceLook(low, found, ends)
+
+    def _was_equal(self, source: _SourceLook, candidates: Mapping[Digest, RowKey]) -> bool:
+        """Return whether the mirror lags, and is equal at the moment that it has come to."""
+        snapshot = self._mirror.refresh()
+        at = dict(self._mirror.offsets)
+        if all(at.get(part, 0) >= end for part, end in source.ends.items()):
+            return False
+        low = source.low.ends
+        begin = {part: min(low.get(part, 0), at.get(part, 0)) for part in source.ends}
+        changes = self._changes(begin, source.ends, candidates)
+        if changes.are_rows_gone or changes.first_lacking is None:
+            return False
+        through = self._pipeline.moment_before(changes.first_lacking)
+        if through is None:
+            return False
+        mirror = self._mirror_rows(snapshot, candidates)
+        for digest in candidates:
+            theirs = self._row(source.rows.get(digest))
+            own = [self._row(place) for place in mirror.get(digest, ())] or [None]
+            of_key = changes.of_keys.get(digest)
+            if of_key is None:
+                if own != [theirs]:
+                    return False
+                continue
+            if len({each.record.partition for each in of_key}) > 1:
+                # The topic got more partitions: nothing tells their order.
+                return False
+            later = [each.after for each in of_key if _is_from(each.record, low)]
+            if own != [_value_at(of_key, at)] or theirs not in (_value_at(of_key, low), *later):
+                return False
+        self.through = through if self.through is None else min(self.through, through)
+        return True
+
+    def _look(self, source: _SourceLook, candidates: Mapping[Digest, RowKey]) -> _BothSides:
+        pipeline, mirror, ends = self._pipeline, self._mirror, source.ends
         snapshot = mirror.wait_until_applied(
             ends,
             lambda offsets: any(pipeline.records(*self._names, offsets, ends)),
             self._patience_seconds,
         )
+        rows = self._mirror_rows(snapshot, candidates)
+        changes = self._changes(source.low.ends, mirror.offsets, candidates)
+        return _BothSides(source.rows, rows, changes)
+
+    def _mirror_rows(
+        self, snapshot: Snapshot, candidates: Mapping[Digest, RowKey]
+    ) -> dict[Digest, list[tuple[pa.Table, int]]]:
+        mirror, every = self._mirror, list(candidates.values())
         wanted = np.array(list(candidates), np.int64).reshape(-1, 2)
-        digests_wanted = Keys(wanted[:, 0].copy(), wanted[:, 1].copy())
-        mirror_rows = mirror.rows_of(snapshot, digests_wanted, self._near(every), every)
-        rows_of: dict[Digest, list[tuple[pa.Table, int]]] = {}
-        for place, digest in enumerate(digest_pairs(row_digests(mirror_rows, mirror.key))):
-            rows_of.setdefault(digest, []).append((mirror_rows, place))
-        return _BothSides(source, rows_of, self._states(low.ends, candidates))
+        digests = Keys(wanted[:, 0].copy(), wanted[:, 1].copy())
+        rows = mirror.rows_of(snapshot, digests, self._near(every), every)
+        found: dict[Digest, list[tuple[pa.Table, int]]] = {}
+        for place, digest in enumerate(digest_pairs(row_digests(rows, mirror.key))):
+            found.setdefault(digest, []).append((rows, place))
+        return found
 
     def _near(self, keys: Sequence[RowKey]) -> NDArray[np.int64] | None:
         """Return the numbers of the keys' first column; None if it has none."""
         number = self._source.key_number
         return None if number is None else np.array([number.number(key[0]) for key in keys])
 
-    def _states(self, low: Mapping[int, int], wanted: Collection[Digest]) -> _States:
-        """Read the states of keys from the topic, in order."""
-        of_keys: dict[Digest, list[Digest | None]] = {}
+    def _changes(
+        self, begin: Mapping[int, int], end: Mapping[int, int], wanted: Collection[Digest]
+    ) -> _Changes:
+        """Read the changes of keys from the topic, in order."""
+        of_keys: dict[Digest, list[_Change]] = {}
         are_rows_gone = False
-        for records in self._pipeline.records(*self._names, low, self._mirror.offsets):
+        first_lacking: str | None = None
+        for records in self._pipeline.records(*self._names, begin, end):
             images: list[list[tuple[Digest, Digest]]] = []
             for image in ("before", "after"):
                 data = self._source.typed([record.value for record in records], image)
                 images.append(self._digests_of(data))
             for record, before, after in zip(records, *images, strict=True):
+                if _is_from(record, self._mirror.offsets):
+                    first_lacking = min(first_lacking or record.sequence, record.sequence)
                 if record.op == OP_TRUNCATE:
                     are_rows_gone = True
                     continue
-                key, state = before if record.op == OP_DELETE else after
+                key = before[0] if record.op == OP_DELETE else after[0]
                 if key in wanted:
-                    states = of_keys.setdefault(key, [])
-                    if record.op == OP_UPDATE:
-                        states.append(before[1])
-                    elif record.op == OP_CREATE:
-                        states.append(None)
-                    elif record.op == OP_DELETE:
-                        states.append(state)
-                    states.append(None if record.op == OP_DELETE else state)
-        return _States(of_keys, are_rows_gone)
+                    changes = of_keys.setdefault(key, [])
+                    changes.append(_change(record, before[1], after[1]))
+        return _Changes(of_keys, are_rows_gone, first_lacking)
 
     def _digests_of(self, data: pa.Table) -> list[tuple[Digest, Digest]]:
         key, columns = self._mirror.key, self._mirror.columns
@@ -196,8 +295,8 @@ class CandidateCheck:
         source, mirror = looked.source.get(digest), looked.mirror.get(digest, [])
         theirs = self._row(source)
         ours = [self._row(place) for place in mirror] or [None]
-        states = looked.states.of_keys.get(digest, [theirs])
-        if looked.states.are_rows_gone or theirs not in states:
+        states = _states(looked.changes.of_keys.get(digest, ())) or [theirs]
+        if looked.changes.are_rows_gone or theirs not in states:
             return None
         if ours == states[-1:]:
             return EQUAL
@@ -223,6 +322,24 @@ class CandidateCheck:
             return None
         data, place = row
         return digest_pairs(row_digests(data.slice(place, 1), self._mirror.columns))[0]
+
+
+def _change(record: TopicRecord, before: Digest, after: Digest) -> _Change:
+    if record.op == OP_UPDATE:
+        return _Change(record, before, after)
+    if record.op == OP_DELETE:
+        return _Change(record, before, None)
+    return _Change(record, None if record.op == OP_CREATE else _Unknown.UNKNOWN, after)
+
+
+def _is_from(record: TopicRecord, offsets: Mapping[int, int]) -> bool:
+    return record.offset >= offsets.get(record.partition, 0)
+
+
+def _states(changes: Iterable[_Change]) -> list[_State]:
+    """Return the states that records tell, in order."""
+    every = (state for change in changes for state in (change.before, change.after))
+    return [state for state in every if state is not _Unknown.UNKNOWN]
 
 
 EQUAL: Final = Difference("different", {}, None, None)

@@ -7,6 +7,7 @@ process itself is asked nothing, and nothing is written.
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from threading import RLock
@@ -17,7 +18,13 @@ from kafka.errors import KafkaError
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet, contains_all, parse_gtid_set
 from connector.binlog.header import file_number
-from connector.foundation.contract import HEADER_OP, HEADER_SEQ, HEADER_TXN, row_topic
+from connector.foundation.contract import (
+    HEADER_OP,
+    HEADER_SEQ,
+    HEADER_TXN,
+    Sequence,
+    row_topic,
+)
 from connector.foundation.errors import SinkUnavailable, SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.replication.server.addresses import open_same_server
@@ -67,6 +74,8 @@ class TopicRecord(NamedTuple):
     value: bytes
     sequence: str  # cdc.seq
     transaction: str  # cdc.txn
+    partition: int = 0
+    offset: int = 0
 
 
 class _PipelineState(NamedTuple):
@@ -124,6 +133,8 @@ class Pipeline:
         self._end_looks = SharedLook(self._look_at_ends)
         self._source_looks = SharedLook(self._look_at_source)
         self._moment_looks = SharedLook(self._look_at_moment)
+        # Where the log ended after each moment, and the moment.
+        self._moments: list[tuple[LogPosition, SourceMoment]] = []
         self._is_closed = False
         try:
             # It reads no records: it knows all topics.
@@ -186,7 +197,23 @@ class Pipeline:
 
     def _look_at_moment(self, questions: Collection[None]) -> dict[None, SourceMoment]:
         with self.lent_session() as session:
-            return dict.fromkeys(questions, read_moment(session))
+            moment = read_moment(session)
+            self._moments.append((log_end(session), moment))
+        return dict.fromkeys(questions, moment)
+
+    def moment_before(self, sequence: str) -> SourceMoment | None:
+        """Return the last moment that was asked for before a change of the source.
+
+        Everything that the source had committed by then has a lower sequence. None if the moments
+        are all later, or of another epoch.
+        """
+        first = Sequence.parse(sequence)
+        if first.epoch != self.epoch:
+            return None
+        # Threads only add to its end.
+        place = LogPosition(first.file, first.position)
+        count = bisect_right(self._moments, place, key=lambda known: known[0])
+        return self._moments[count - 1][1] if count else None
 
     def _look_at_source(self, questions: Collection[None]) -> dict[None, LogEnd]:
         return dict.fromkeys(questions, self._log_end())
@@ -280,7 +307,7 @@ class Pipeline:
                 while consumer.position(partition) < stop:
                     polled = consumer.poll(timeout_ms=_POLL_MS).get(partition, ())
                     records = [
-                        _topic_record(dict(record.headers), record.value)
+                        _topic_record(dict(record.headers), record.value, number, record.offset)
                         for record in polled
                         if record.value is not None and record.offset < stop
                     ]
@@ -369,11 +396,13 @@ class Pipeline:
         return connector_error(kafka, connection.reading(f"{kafka.topic_prefix}.*"), error)
 
 
-def _topic_record(headers: Mapping[str, bytes], value: bytes) -> TopicRecord:
+def _topic_record(
+    headers: Mapping[str, bytes], value: bytes, partition: int, offset: int
+) -> TopicRecord:
     op, sequence, transaction = (
         headers[name].decode() for name in (HEADER_OP, HEADER_SEQ, HEADER_TXN)
     )
-    return TopicRecord(op, value, sequence, transaction)
+    return TopicRecord(op, value, sequence, transaction, partition, offset)
 
 
 def _position(progress: Progress) -> LogPosition:

@@ -173,6 +173,7 @@ class SmallTables:
                 ]
                 rows = session.query(before + " UNION ALL ".join(selects))
                 turn.rows = sum(int(row["found"] or 0) for row in rows)
+                turn.tables = len(tables)
         except (SourceUnavailable, SourceRefused):
             return None
         sums = Checksums(len(tables))

@@ -1,8 +1,7 @@
 """One table with a key: checksums of key ranges first, then the digests of rows that may differ.
 
-If rows change meanwhile, many ranges have different checksums. These ranges are divided and
-compared again with the mirror as it is then, so few rows are left to be read one by one. Keys that
-still differ are candidates, which `candidate_check` reads again; rows that differ can be repaired.
+Keys that differ are candidates, which `candidate_check` reads again; rows that differ can be
+repaired.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +18,8 @@ from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.errors import MirrorError
 from verification import verify_errors
 from verification.candidate_check import CandidateCheck, TablePair
-from verification.checksums import Checksums, ServerChecksums
+from verification.checksum_rounds import ROWS_OF_A_RANGE, ChecksumRounds
+from verification.checksums import ServerChecksums
 from verification.cut_facts import RowOrigin
 from verification.digests import Digest, RowIndex, digest_pairs, row_digests
 from verification.key_ranges import EqualRanges, KeyRanges, Sample, numbers_of
@@ -32,67 +32,16 @@ from verification.row_text import RowText
 from verification.side import Side
 from verification.source_table import RowKey
 
-# Rows of a range, in the first round and in the second.
-_ROWS_OF_A_RANGE: Final = (2000, 100)
-# So few rows are read one by one without another round.
-_FEW_ROWS: Final = 20_000
 
+class _NewestVersion:
+    """A mirror or a replica, of which each round of sums reads the newest version."""
 
-class ChecksumComparison:
-    """Compares the sums of one table."""
+    def __init__(self, side: Side) -> None:
+        self._side = side
+        self.sums = side.sums
 
-    def __init__(
-        self,
-        sums: ServerChecksums,
-        mirror: Side,
-        text: RowText,
-        result: TableResult,
-        show: Callable[[int], None],
-        equal: EqualRanges | None = None,
-    ) -> None:
-        """Count the rows of ranges with equal sums in `result`; `show` gets rows that were read.
-
-        Those ranges are added to `equal`.
-        """
-        self._equal = equal
-        self._sums = sums
-        self._mirror = mirror
-        self._text = text
-        self._result = result
-        self._show = show
-
-    def unequal(self, ranges: KeyRanges) -> KeyRanges:
-        """Return the ranges, divided, whose rows are not proven to be equal."""
-        rows = self._mirror.snapshot.live_rows
-        if not len(ranges):
-            return ranges
-        for rows_of_a_range in _ROWS_OF_A_RANGE:
-            keys = map(numbers_of, self._mirror.keys(self._mirror.refresh()))
-            ranges = ranges.divided(keys, rows, rows_of_a_range)
-            ranges, rows = self._round(ranges)
-            if rows <= _FEW_ROWS:
-                break
-        return ranges
-
-    def _round(self, ranges: KeyRanges) -> tuple[KeyRanges, int]:
-        """Return the ranges with other sums, and about how many rows they have."""
-        begun = self._sums.begin(ranges)
-        own, is_own_known = self._mirror.sums(ranges, self._text, self._show)
-
-        def note(places: slice, some: Checksums) -> None:
-            if self._equal is not None:
-                same = (own.rows[places] == some.rows) & (own.xors[places] == some.xors)
-                same &= is_own_known[places]
-                self._equal.add(ranges.take(places).take(same), some.rows[same])
-
-        theirs, is_known = self._sums.gathered(begun, len(ranges), self._show, note)
-        equal = is_known & is_own_known & (own.rows == theirs.rows) & (own.xors == theirs.xors)
-        count = int(own.rows[equal].sum())
-        self._result.rows += count
-        self._result.mirror_rows += count
-        self._result.summed_rows += count
-        left = np.maximum(own.rows, theirs.rows)[~equal]
-        return ranges.take(~equal), int(left.sum())
+    def newest_keys(self) -> Iterator[NDArray[np.int64]]:
+        return map(numbers_of, self._side.keys(self._side.refresh()))
 
 
 def unequal_ranges(
@@ -119,7 +68,7 @@ def unequal_ranges(
     ranges = KeyRanges.whole()
     if sample is not None:
         keys = map(numbers_of, mirror.keys(mirror.snapshot))
-        every = ranges.divided(keys, mirror.snapshot.live_rows, _ROWS_OF_A_RANGE[0])
+        every = ranges.divided(keys, mirror.snapshot.live_rows, ROWS_OF_A_RANGE[0])
         ranges = sample.of(every)
         result.sample = f"{len(ranges)} of {len(every)} ranges of keys, --seed {sample.seed}"
     if key is None or text is None:
@@ -131,7 +80,12 @@ def unequal_ranges(
     with ServerChecksums(
         pipeline.lent_session, pipeline.pace, source.quoted_name, key, text
     ) as sums:
-        return ChecksumComparison(sums, mirror, text, result, show, equal).unequal(ranges)
+        rounds = ChecksumRounds(sums, _NewestVersion(mirror), text, show, equal)
+        unequal = rounds.unequal(ranges, mirror.snapshot.live_rows)
+    result.rows += rounds.rows
+    result.mirror_rows += rounds.rows
+    result.summed_rows += rounds.rows
+    return unequal
 
 
 # Candidates that are settled together.
@@ -148,6 +102,8 @@ class Limits:
     repairs: bool = False
     sample: Sample | None = None  # of each table; all rows without it
     since: str = ""  # the cut since which keys have to have changed; all rows without it
+    # Whether a mirror that lags is waited for, even if the topic says that it was equal.
+    waits_for_mirror: bool = True
 
 
 class TableCheck:
@@ -181,7 +137,9 @@ class TableCheck:
         self._different: dict[Digest, RowKey] = {}
         self._done = 0
         self._live = tables.mirror.snapshot.live_rows
-        self._settlement = CandidateCheck(tables, limits.patience_seconds)
+        self._settlement = CandidateCheck(
+            tables, limits.patience_seconds, waits_for_mirror=limits.waits_for_mirror
+        )
 
     def run(self, *, is_summed: bool = False) -> None:
         """Compare; the rows of a table that `is_summed` already are read.
@@ -204,6 +162,8 @@ class TableCheck:
             result.differences = [self._dated(digest, difference) for digest, difference in pairs]
         if self._limits.repairs:
             self._repair()
+        if self._settlement.through is not None and result.began_at is not None:
+            result.began_at = min(self._settlement.through, result.began_at)
         result.rows_without_change = mirror.rows_without_change
         result.version = mirror.snapshot.version
         result.transaction = mirror.last_transaction

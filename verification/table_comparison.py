@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from connector.foundation.errors import ConfigError, ConnectorError
@@ -183,7 +184,7 @@ class TableComparison:
             else:
                 TableCheck(
                     TablePair(pipeline, source, own),
-                    self._limits,
+                    self._limits_of(own),
                     result,
                     show,
                     self._origins(own, source, result),
@@ -197,6 +198,15 @@ class TableComparison:
             source.close()
             if own is not None:
                 own.close()
+
+    def _limits_of(self, side: Side) -> Limits:
+        """Return the limits of a table: a mirror that lags need not be waited for.
+
+        What is remembered for a later run is what the mirror has when this one begins.
+        """
+        remembers = self._state is not None or self._baselines is not None
+        has_rows = isinstance(side, MirrorSide) and not isinstance(side, JournalSide)
+        return replace(self._limits, waits_for_mirror=remembers or not has_rows)
 
     def _check_iceberg(self, side: Side, source: SourceTable, result: TableResult) -> None:
         """Look at the Iceberg table of a mirror, if there is to be one."""

@@ -10,19 +10,16 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
+from verification.checksum_rounds import ChecksumRounds
 from verification.checksums import ServerChecksums, lender_of
 from verification.digests import Digest, RowIndex, keys_by_digest
 from verification.foreign.foreign_report import ForeignResult, RowDifference
 from verification.foreign.settlement import Settlement, Sides
 from verification.foreign.target_rows import TargetRows
-from verification.key_ranges import KeyRanges, numbers_of
+from verification.key_ranges import KeyRanges
 from verification.row_text import RowText
 from verification.source_table import RowKey
 
-# Rows of a range, in the first round and in the second.
-_ROWS_OF_A_RANGE: Final = (2000, 100)
-# So few rows are read one by one without another round.
-_FEW_ROWS: Final = 20_000
 # Candidates that are settled together: each group reads the log from its beginning.
 _CANDIDATES_MAX: Final = 100_000
 
@@ -88,36 +85,19 @@ class ForeignCheck:
         text = RowText.of(source.session, source.schema, mapping.columns)
         if text is None:
             return None
-        ranges, rows = KeyRanges.whole(), target.rows
         quoted = source.selected.quoted_name
         pace = source.pace
         with (
             lender_of(source.open_session, pace.settings.connections) as sessions,
             ServerChecksums(sessions.lent, pace, quoted, key, text) as sums,
         ):
-            for rows_of_a_range in _ROWS_OF_A_RANGE:
-                self.result.state = self._rows.refresh()
-                keys = map(numbers_of, self._rows.first_keys())
-                ranges = ranges.divided(keys, rows, rows_of_a_range)
-                ranges, rows = self._round(ranges, sums, text)
-                if rows <= _FEW_ROWS or not len(ranges):
-                    break
-        return ranges
-
-    def _round(
-        self, ranges: KeyRanges, sums: ServerChecksums, text: RowText
-    ) -> tuple[KeyRanges, int]:
-        """Return the ranges with other sums, and about how many rows they have."""
-        begun = sums.begin(ranges)
-        own = self._rows.sums(ranges, text, self._count)
-        theirs, is_known = sums.gathered(begun, len(ranges), self._count)
-        equal = is_known & (own.rows == theirs.rows) & (own.xors == theirs.xors)
-        count = int(own.rows[equal].sum())
-        self.result.rows += count
-        self.result.target_rows += count
-        self.result.summed_rows += count
-        left = np.maximum(own.rows, theirs.rows)[~equal]
-        return ranges.take(~equal), int(left.sum())
+            rounds = ChecksumRounds(sums, self._rows, text, self._count)
+            unequal = rounds.unequal(KeyRanges.whole(), target.rows)
+        self.result.state = self._rows.state
+        self.result.rows += rounds.rows
+        self.result.target_rows += rounds.rows
+        self.result.summed_rows += rounds.rows
+        return unequal
 
     def _read_rows(self, ranges: KeyRanges | None) -> None:
         """Compare row by row: the rows in `ranges`, or all."""

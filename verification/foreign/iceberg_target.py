@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,12 +128,11 @@ class IcebergTarget(FileTarget):
         """Read the newest snapshot from now on."""
         uri = self._newest()
         if uri != self._metadata or self._state is None:
-            try:
-                self._load(uri)
-            except UNREADABLE as error:
-                why = f"{type(error).__name__}: {error}"
-                raise MirrorError(delta_errors.FILE_DAMAGED, file=uri, why=why) from error
+            self._load(uri, lambda: self._document(uri))
             self._metadata = uri
+        return self._named_state()
+
+    def _named_state(self) -> str:
         assert self._state is not None
         number = self._state.snapshot_id
         return "no snapshot" if number is None else f"snapshot {number}"
@@ -144,11 +144,25 @@ class IcebergTarget(FileTarget):
         assert self._dead_rows is not None
         return self._dead_rows.of(self._by_part[part.path], part)
 
-    def _load(self, uri: str) -> None:
+    def _document(self, uri: str) -> dict[str, Any]:
         content = self._files.read(uri)
         if content.startswith(_GZIP):
             content = gzip.decompress(content)
         document: dict[str, Any] = orjson.loads(content)
+        return document
+
+    def _load(self, name: str, read: Callable[[], Mapping[str, Any]]) -> None:
+        """Take the metadata that `read` returns; `name` is what people call them.
+
+        Raises MirrorError if they are damaged.
+        """
+        try:
+            self._take(read())
+        except UNREADABLE as error:
+            why = f"{type(error).__name__}: {error}"
+            raise MirrorError(delta_errors.FILE_DAMAGED, file=name, why=why) from error
+
+    def _take(self, document: Mapping[str, Any]) -> None:
         state = IcebergState(self.name, document)
         self._manifests = state.files(self._files.read, self._manifests)
         every = [file for files in self._manifests.values() for file in files]

@@ -31,6 +31,7 @@ class TargetRows:
         """Read the state at which `target` is."""
         self._target = target
         self._mapping = mapping
+        self.state = ""  # the name of the one that was read last
         self.unfit_keys: list[dict[str, object]] = []
         self.unfit_key_rows = 0
 
@@ -40,12 +41,12 @@ class TargetRows:
         Raises MirrorError if a column is gone.
         """
         target = self._target
-        state = target.refresh()
+        self.state = target.refresh()
         for name in self._mapping.targets:
             if name not in target.schema.names:
                 facts = {"target": target.name, "column": name}
                 raise MirrorError(foreign_errors.COLUMN_GONE, **facts)
-        return state
+        return self.state
 
     def batches(self, ranges: KeyRanges | None = None) -> Iterator[DecodedRows]:
         """Yield the rows whose key is one of the source's type; with `ranges`, only those in them.
@@ -62,15 +63,21 @@ class TargetRows:
             if rows.data.num_rows:
                 yield rows
 
-    def first_keys(self) -> Iterator[pa.ChunkedArray]:
-        """Yield the first column of the key of all rows."""
+    def newest_keys(self) -> Iterator[NDArray[np.int64]]:
+        """Read the newest state from now on, and return the numbers of its keys; as `refresh`."""
+        self.refresh()
+        return self._first_keys()
+
+    def _first_keys(self) -> Iterator[NDArray[np.int64]]:
         name = self._mapping.key[0]
         for raw in self._target.batches(self._mapping.key_targets):
             rows = self._mapping.decoded(raw, self._mapping.key)
-            yield rows.data[name].filter(pa.array(~rows.unfit_keys))
+            yield numbers_of(rows.data[name].filter(pa.array(~rows.unfit_keys)))
 
-    def sums(self, ranges: KeyRanges, text: RowText, show: Callable[[int], None]) -> Checksums:
-        """Return the sums of `ranges`; `show` gets rows."""
+    def sums(
+        self, ranges: KeyRanges, text: RowText, show: Callable[[int], None]
+    ) -> tuple[Checksums, NDArray[np.bool_]]:
+        """Return the sums of `ranges`, and which are known: all of them; `show` gets rows."""
         sums = Checksums(len(ranges))
         for rows in self.batches(None if ranges.are_all else ranges):
             places = ranges.places(numbers_of(rows.data[self._mapping.key[0]]))
@@ -79,7 +86,7 @@ class TargetRows:
                 # One place may have two of them, whose marks would vanish together.
                 sums.rows[places[rows.unfit]] = -1
             show(rows.data.num_rows)
-        return sums
+        return sums, np.ones(len(ranges), np.bool_)
 
     def rows_of(self, wanted: Collection[Digest], keys: Sequence[RowKey]) -> DecodedRows:
         """Return the rows with the `wanted` keys, whose values are `keys`."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog as PyCatalog
 
+from connector.foundation.errors import ConfigError
 from stream_jobs.delta import s3_storage
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import new_columns
@@ -23,10 +24,13 @@ from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.publisher import Occasion, TablePublisher
 from stream_jobs.iceberg.rest_catalog import CatalogName, RestCatalog
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
+from tests.foundation.errors.texts import shown
 from tests.stream_jobs.catalog_server import KEY, SECRET, WAREHOUSE, Proxy, serve_catalog
 from tests.stream_jobs.delta.sample import Sample
 from tests.stream_jobs.iceberg.readers import DuckDB, delta_rs_rows, sorted_rows
 from tests.stream_jobs.iceberg.table_story import Published
+from verification.foreign import foreign_errors
+from verification.foreign.table_choice import read_choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,6 +166,39 @@ def test_readers_of_the_catalog_agree_after_every_kind_of_commit(
     assert duckdb.catalog_rows(location, lake.server.s3, KEY, SECRET) == delta_rs_rows(
         lake.published[0].delta
     )
+
+
+def test_verify_reads_a_table_by_its_name_in_the_catalog(lake: Lake) -> None:
+    (sample,) = lake.samples
+    sample.append(range(10))
+    assert lake.publish() == [None]
+    host = lake.server.url.removeprefix("http://")
+    options = f"table=lake.{lake.namespace}_shop.{{table}}&warehouse={WAREHOUSE}"
+    place = f"iceberg-rest:http://{KEY}:{SECRET}@{host}?{options}"
+    choice = read_choice(f"shop.t0={place.format(table='t0')}")
+    target = choice.opened()
+    first = target.refresh()
+    assert (first, target.refresh()) == (f"snapshot {sample.table.snapshot.version}",) * 2
+    file = sample.append(range(10, 20))
+    sample.kill(**{file.path: [0, 3]})
+    assert lake.publish() == [None]
+    assert target.refresh() > first
+    found = pa.concat_tables(target.batches(target.schema.names))
+    assert sorted_rows(found) == sorted_rows(lake.read().scan().to_arrow())
+    assert target.rows == found.num_rows == 18
+    gone = read_choice(f"shop.t9={place.format(table='t9')}")
+    with pytest.raises(MirrorError) as caught:
+        gone.opened().refresh()
+    assert str(caught.value) == shown(foreign_errors.NO_TARGET, target=gone.shown_target)
+    assert SECRET not in str(caught.value)
+    form = "iceberg-rest:https://HOST/PATH?table=NAMESPACE.TABLE&warehouse=NAME"
+    for wrong in (f"http://{host}?table=orders", f"http://{host}?table=a.b&user=c", "/a?table=b.c"):
+        other = read_choice(f"shop.t0=iceberg-rest:{wrong}")
+        with pytest.raises(ConfigError) as refusal:
+            other.opened()
+        assert str(refusal.value) == shown(
+            foreign_errors.SERVER_FORM, target=other.shown_target, form=form
+        )
 
 
 def test_a_table_with_partitions_keeps_its_ids(lake: Lake) -> None:
