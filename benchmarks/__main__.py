@@ -32,6 +32,7 @@ from benchmarks.replay import measure_replay
 from benchmarks.replica import measure_replica
 from benchmarks.report import SUBCOMMANDS, write_mirror, write_report, write_tools, write_verify
 from benchmarks.snapshot import measure_snapshot
+from benchmarks.snapshot_many import measure_many_copies
 from benchmarks.tools import measure_tools
 from benchmarks.verify import ROWS, measure_verify
 from benchmarks.verify_many import Load, measure_many
@@ -76,7 +77,7 @@ def _arguments() -> argparse.Namespace:
         "--tables",
         type=int,
         action="append",
-        help="so many small tables that verify compares, in place of large ones",
+        help="so many small tables for verify or snapshot, in place of large ones",
     )
     parser.add_argument(
         "--changes",
@@ -135,7 +136,11 @@ def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> No
             home, arguments.rows or int(ROWS * arguments.scale), compiled
         ),
     }
-    data = {} if set(wanted) <= _WITHOUT_DATA else load_data(home)
+    without_data = _WITHOUT_DATA | ({"snapshot"} if arguments.tables else set())
+    data = {} if set(wanted) <= without_data else load_data(home)
+    if "snapshot" in wanted and arguments.tables:
+        wanted = [name for name in wanted if name != "snapshot"]
+        home.store("snapshot_many", measure_many_copies(home, arguments.tables, compiled))
     if "verify" in wanted and arguments.tables:
         # In place of the large tables, whose figures stay.
         load = Load(arguments.changes, arguments.changed)
@@ -164,7 +169,7 @@ def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> No
 
 def _tell(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> int:
     """Write the documents of what was measured; returns 1 when a program read something else."""
-    if set(wanted) <= {*_PRINTED} or (wanted == ["verify"] and arguments.tables):
+    if set(wanted) <= {*_PRINTED} or (arguments.tables and set(wanted) <= {"snapshot", "verify"}):
         return 0
     problems = check_counts(home.load("decode"))
     for problem in problems:

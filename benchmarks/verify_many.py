@@ -45,10 +45,10 @@ _WAIT_S: Final = 3600.0
 _SETTLE_S: Final = 20.0
 # A version of a Delta table: the one before makes the table.
 _FIRST_ROWS: Final = f"{1:020}.json"
-_SETTINGS: Final = {"innodb_buffer_pool_size": "512M", "table_open_cache": "4000"}
+SOURCE_SETTINGS: Final = {"innodb_buffer_pool_size": "512M", "table_open_cache": "4000"}
 # A log segment of each topic is allocated at once.
-_BROKER: Final = {"log.index.size.max.bytes": "65536"}
-_CONNECTOR: Final = "partitions = 1\n"
+SMALL_SEGMENTS: Final = {"log.index.size.max.bytes": "65536"}
+ONE_PARTITION: Final = "partitions = 1\n"
 _COLUMNS: Final = (
     "id INT PRIMARY KEY AUTO_INCREMENT, customer BIGINT NOT NULL, price DECIMAL(12,2), "
     "name VARCHAR(60), ordered DATETIME, state ENUM('new','paid','sent')"
@@ -102,17 +102,17 @@ class _ManyTables:
         cache = self._home.cache
         broker = KafkaBroker(
             self._folder / "broker",
-            settings=BROKER_SETTINGS | _BROKER,
+            settings=BROKER_SETTINGS | SMALL_SEGMENTS,
             memory=BROKER_MEMORY,
             cache=cache,
         )
-        mysql = MysqlServer(self._folder / "source", settings=_SETTINGS, cache=cache)
+        mysql = MysqlServer(self._folder / "source", settings=SOURCE_SETTINGS, cache=cache)
         with broker, mysql:
             stack = Stack(self._home, mysql, broker)
-            connector = OurConnector(stack, _PREFIX, DATABASE, self._compiled, _CONNECTOR)
+            connector = OurConnector(stack, _PREFIX, DATABASE, self._compiled, ONE_PARTITION)
             job = MirrorJob(self._folder, "ours", stack.bootstrap, _PREFIX)
             if not self._made.exists():
-                self._fill(stack)
+                fill_small_tables(stack, self._count)
             connector.copy(f"{DATABASE}.*")
             try:
                 self._mirror_all(job)
@@ -124,24 +124,6 @@ class _ManyTables:
             finally:
                 connector.stop()
         return found
-
-    def _fill(self, stack: Stack) -> None:
-        """Make the tables, without a record in the log."""
-        say(f"verify: {self._count} tables of {ROWS} rows")
-        with session(stack.source) as connection:
-            connection.execute(
-                "SET sql_log_bin = 0",
-                *ACCOUNT,
-                f"CREATE DATABASE {DATABASE}",
-                f"USE {DATABASE}",
-                "CREATE TABLE mysql.numbers (n INT PRIMARY KEY)",
-                f"INSERT INTO mysql.numbers VALUES {', '.join(f'({n})' for n in range(ROWS))}",
-            )
-            for number in range(self._count):
-                connection.execute(
-                    f"CREATE TABLE {_name(number)} ({_COLUMNS}) DEFAULT CHARSET utf8mb4",
-                    f"INSERT INTO {_name(number)} ({_NAMES}) SELECT {_VALUES} FROM mysql.numbers",
-                )
 
     def _mirror_all(self, job: MirrorJob) -> None:
         """Run the job until each table has a mirror, which has all changes of earlier runs."""
@@ -220,6 +202,25 @@ class _ManyTables:
                 count += 1
                 ended.wait(max(0.0, began + count / self._load.changes_per_s - time.monotonic()))
         say(f"verify: {count / (time.monotonic() - began):.0f} changes a second")
+
+
+def fill_small_tables(stack: Stack, count: int) -> None:
+    """Make the account of connectors, and tables, without a record in the log."""
+    say(f"{count} tables of {ROWS} rows")
+    with session(stack.source) as connection:
+        connection.execute(
+            "SET sql_log_bin = 0",
+            *ACCOUNT,
+            f"CREATE DATABASE {DATABASE}",
+            f"USE {DATABASE}",
+            "CREATE TABLE mysql.numbers (n INT PRIMARY KEY)",
+            f"INSERT INTO mysql.numbers VALUES {', '.join(f'({n})' for n in range(ROWS))}",
+        )
+        for number in range(count):
+            connection.execute(
+                f"CREATE TABLE {_name(number)} ({_COLUMNS}) DEFAULT CHARSET utf8mb4",
+                f"INSERT INTO {_name(number)} ({_NAMES}) SELECT {_VALUES} FROM mysql.numbers",
+            )
 
 
 def _name(number: int) -> str:

@@ -53,6 +53,7 @@ REASONS: Final = {
     "connector/stream/snapshot/notifications.py NotificationWriter.write": WRITTEN,
     # In the profile `debezium`, it is the source's time of a copied row, too, as with Debezium.
     "connector/stream/snapshot/pass_reader.py read_pass": KEPT,
+    "connector/stream/snapshot/table_group.py _read_part": KEPT,
     "connector/stream/snapshot/table_reader.py TableReader._read_chunk": KEPT,
     "connector/stream/snapshot/table_reader.py TableReader._read_keys": KEPT,
     "connector/stream/snapshot/copy_output.py CopyOutput.now_ms": WRITTEN,

@@ -6,7 +6,7 @@ partition, and few bytes: three requests, each sent and awaited in the caller's 
 *Large.* A thread writes and ends the transaction, while the caller encodes (`transaction_writer`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from connector.foundation.record_batch import RecordBatch
 from connector.kafka import connection_errors
 from connector.kafka.cluster import NETWORK, Cluster, Network
 from connector.kafka.encoded_batch import CODECS, EncodedBatch, InFlightBatches
-from connector.kafka.failures import TimedOut
+from connector.kafka.failures import Action, TimedOut, action_of
 from connector.kafka.transaction_client import TransactionClient
 from connector.kafka.transaction_writer import TransactionInFlight, TransactionWriter
 
@@ -77,6 +77,18 @@ class TransactionalProducer:
     def partitions_for(self, topic: str) -> set[int]:
         """Return the partitions of a topic; a new one is waited for."""
         return self._cluster.partitions_of(topic, self._in_flight.check)
+
+    def learn_partitions(self, topics: Collection[str]) -> None:
+        """Ask for the partitions of many topics at once; raises KafkaError or OSError.
+
+        `partitions_for` asks again for those that are not known yet.
+        """
+        try:
+            if topics:
+                self._cluster.refresh(topics)
+        except (KafkaError, OSError) as error:
+            if action_of(error) not in (Action.RETRY, Action.REFRESH):
+                raise
 
     def deliver(self, batch: RecordBatch, in_flight_bytes_max: int) -> None:
         """Queue a batch in the open transaction as soon as there is room for it.

@@ -14,7 +14,7 @@ from connector.stream.changes.cascades import ForeignKeySnapshot, ForeignKeySour
 from connector.stream.changes.foreign_keys import ForeignKey, ForeignKeys
 from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.snapshot.copy_recovery import CopyPeers
-from connector.stream.snapshot.jobs import PassChunk, PassReady
+from connector.stream.snapshot.jobs import GroupRead, PassChunk, PassReady
 from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_reader import Pause, TableReader
@@ -54,19 +54,29 @@ _KEYS = ForeignKeys(
 )
 
 
+# Of a chunk: fewer bytes than anybody may configure, so that chunks of a pass are cut. With more,
+# several tables make a group.
+CUT_BYTES = 400
+GROUP_BYTES = 4000
+
+
 def copying_settings(
-    tables: Sequence[str], *, chunk_rows: int, start: str = "snapshot", cascade_seconds: float = 0.0
+    tables: Sequence[str],
+    *,
+    chunk_rows: int,
+    start: str = "snapshot",
+    cascade_seconds: float = 0.0,
+    chunk_bytes: int = CUT_BYTES,
 ) -> Settings:
-    """Return the settings of a pipeline that copies, chunk by chunk of so many rows."""
+    """Return the settings of a pipeline that copies, chunk by chunk of so many rows and bytes."""
     source = SETTINGS.source.model_copy(
         update={"tables": [f"{DATABASE}.{table}" for table in tables], "start": start}
     )
-    # Chunks of a pass are cut at fewer bytes than anybody may configure.
     snapshot = SETTINGS.snapshot.model_copy(
         update={
             "connections": CONNECTIONS,
             "chunk_rows": chunk_rows,
-            "chunk_bytes_max": 400,
+            "chunk_bytes_max": chunk_bytes,
             # One thread plays all readers: none of them may wait for another one.
             "pace": "full",
         }
@@ -104,6 +114,8 @@ class Copied(Beside):
         self._looked_at = 0
         self._phases: dict[bytes, str] = {}
         self._requests_taken = 0
+        # How many tables had rows of each group that was read.
+        self.group_sizes: list[int] = []
 
     def settings_of(self, process: Process) -> Settings:
         """Return what a process is started with."""
@@ -124,7 +136,7 @@ class Copied(Beside):
             debezium: DebeziumProfile | None,
         ) -> SteppedReaders:
             del source, debezium
-            return SteppedReaders(process, settings, identity)
+            return SteppedReaders(process, settings, identity, self.group_sizes)
 
         return CopyPeers(select, read)
 
@@ -243,8 +255,13 @@ class SteppedReaders(ReaderPool):
     """Does jobs while somebody looks for results, in an order and at a pace that chance decides."""
 
     def __init__(
-        self, process: Process, settings: SnapshotSettings, identity: ServerIdentity
+        self,
+        process: Process,
+        settings: SnapshotSettings,
+        identity: ServerIdentity,
+        group_sizes: list[int],
     ) -> None:
+        self._group_sizes = group_sizes
         self.results = _Results(self)
         self.pace = SourcePace(settings)
         self._process = process
@@ -307,6 +324,8 @@ class SteppedReaders(ReaderPool):
         elif isinstance(answer, Pause):
             worker.not_before = self._process.world.now + answer.seconds
         else:
+            if isinstance(answer, GroupRead):
+                self._group_sizes.append(sum(1 for read in answer.chunks if read.chunk.count))
             self._answers.append(answer)
             worker.waits = isinstance(answer, (PassReady, PassChunk))
 

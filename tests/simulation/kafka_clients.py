@@ -19,6 +19,8 @@ from tests.simulation.faults import Call, Fault
 from tests.simulation.kafka_requests import Requests, SimulatedWriter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafka import TopicPartition
 
     from tests.simulation.broker import Broker
@@ -66,7 +68,11 @@ def clients_of(process: Process, late: LateMessages) -> KafkaClients:
         del arguments
         return SimulatedAdmin(process)
 
-    return KafkaClients(open_producer, open_consumer, open_admin)
+    def at_once(work: Callable[[], None]) -> Callable[[], bool]:
+        work()
+        return lambda: True
+
+    return KafkaClients(open_producer, open_consumer, open_admin, at_once)
 
 
 class _ConsumerRecord(NamedTuple):
@@ -168,7 +174,13 @@ class SimulatedAdmin:
             raise KafkaConnectionError
         return {"TOPIC": {resource.name: {} for resource in asked}}
 
-    def create_topics(self, topics: dict[str, dict[str, Any]], *, wait_for_metadata: bool) -> None:
+    def create_topics(
+        self,
+        topics: dict[str, dict[str, Any]],
+        *,
+        wait_for_metadata: bool = False,
+        raise_errors: bool = True,
+    ) -> dict[str, Any]:
         """Create topics, which must not exist."""
         del wait_for_metadata
         fault = self._process.step(Call.ADMIN)
@@ -177,10 +189,17 @@ class SimulatedAdmin:
         existing = [name for name in topics if name in self._broker.topics]
         for name, description in topics.items():
             self._broker.create_topic(name, description["num_partitions"])
-        if existing:
+        if existing and raise_errors:
             raise TopicAlreadyExistsError(existing[0])
         if fault is Fault.LOST:
             raise _no_answer()
+        exists = TopicAlreadyExistsError.errno
+        codes = {name: exists if name in existing else 0 for name in topics}
+        return {"topics": [{"name": name, "error_code": code} for name, code in codes.items()]}
+
+    def wait_for_topics(self, topics: list[str]) -> None:
+        """Find that all brokers have heard of topics."""
+        assert all(topic in self._broker.topics for topic in topics)
 
     def list_partition_offsets(self, latest: dict[TopicPartition, Any]) -> None:
         """Find every leader at work, or one that has not heard of its topic yet."""

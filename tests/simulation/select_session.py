@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _Row = dict[str, str | None]
 
+_OF_TABLES = ("SELECT t.table_rows", "SELECT table_type AS type", "SELECT column_name AS name")
+
 _NULL = b"\xfb"
 _HEX = re.compile(r"_utf8mb4 X'([0-9a-f]+)'")
 _NAME = re.compile(r"`shop`\.`(\w+)`")
@@ -114,14 +116,8 @@ class ScriptedSession(SelectSession):
     def _answer(self, sql: str) -> list[_Row]:
         if sql.startswith("SELECT table_schema AS db"):
             return [{"db": DATABASE, "name": name} for name in self._named(sql)]
-        if sql.startswith("SELECT t.table_rows"):
-            # An estimate.
-            rows = str(self._random.choice((0, 20, 40)))
-            return [{"estimated": rows, "row_bytes": "30", "transactional": "YES"}]
-        if sql.startswith("SELECT table_type AS type"):
-            return [{"type": "BASE TABLE", "engine": "InnoDB"} for _ in self._named(sql)]
-        if sql.startswith("SELECT column_name AS name"):
-            return [row for name in self._named(sql) for row in _columns(name, self._table(name))]
+        if sql.startswith(("SELECT table_name AS of_table", *_OF_TABLES)):
+            return self._definitions(sql)
         if sql.startswith("SHOW INDEX FROM"):
             return [] if _name(sql) == KEYLESS else [_PRIMARY_KEY]
         if sql.startswith("SELECT 1 FROM "):
@@ -134,6 +130,28 @@ class ScriptedSession(SelectSession):
             (low_high,) = self._selected(sql)
             return [dict(zip(("low", "high"), map(_text, low_high), strict=True))]
         return self._session_answer(sql)
+
+    def _definitions(self, sql: str) -> list[_Row]:
+        """Return what information_schema has of tables, each row with its table and place."""
+        found: list[_Row] = []
+        for name in self._named(sql):
+            if "AS estimated" in sql:
+                rows = [self._statistics()]
+            elif "table_type AS type" in sql:
+                rows = [{"type": "BASE TABLE", "engine": "InnoDB"}]
+            elif "column_name AS name" in sql:
+                rows = _columns(name, self._table(name))
+            else:
+                rows = [] if name == KEYLESS else [{**_PRIMARY_KEY, "Null": ""}]
+            found += [
+                {**row, "of_table": name, "place": str(place)} for place, row in enumerate(rows)
+            ]
+        return found
+
+    def _statistics(self) -> _Row:
+        """Return an estimate."""
+        rows = str(self._random.choice((0, 0, 1, 20, 40)))
+        return {"estimated": rows, "row_bytes": "10", "transactional": "YES"}
 
     def _nothing(self, sql: str) -> list[_Row]:
         """Return no row of what exists."""
@@ -192,7 +210,7 @@ class ScriptedSession(SelectSession):
     def _named(self, sql: str) -> list[str]:
         """Return the tables that there are, or that of the condition where it is there."""
         names = [bytes.fromhex(name).decode() for name in _HEX.findall(sql)]
-        every = names[1:] or sorted(self._server.history.behind[0])
+        every = list(dict.fromkeys(names[1:])) or sorted(self._server.history.behind[0])
         return [name for name in every if self._table(name) is not None]
 
     def _table(self, name: str) -> TableContent | None:

@@ -18,7 +18,14 @@ import pytest
 from tests.length import length
 from tests.simulation.copied_story import ALL_TABLES, copied_story
 from tests.simulation.copy_verdict import CopyVerdict, streamed
-from tests.simulation.copying import Copied, Request, Uncopied, copying_settings
+from tests.simulation.copying import (
+    CUT_BYTES,
+    GROUP_BYTES,
+    Copied,
+    Request,
+    Uncopied,
+    copying_settings,
+)
 from tests.simulation.faults import Call, Fault, Seeded, Undisturbed
 from tests.simulation.live_server import LiveServer
 from tests.simulation.run import simulate
@@ -26,6 +33,7 @@ from tests.simulation.story import (
     KEYLESS,
     OTHER_TABLE,
     TABLES,
+    AddColumn,
     Change,
     Create,
     Drop,
@@ -187,13 +195,15 @@ def run(kind: Kind, seed: int, happened: Counter[str]) -> list[tuple[World, Copy
     runs = []
     for number in range(SCHEDULES_OF_A_STORY):
         plan = StoppedAt(random, last_step=random.choice((150, 400, 900)), extra=kind.extra)
-        rows = random.choice((1, 2, 3, 5))
+        rows, size = random.choice((1, 2, 3, 5, 20)), random.choice((CUT_BYTES, GROUP_BYTES))
         later = None
         if kind.adds_table:
             plan.stop_at = random.randrange(600)
-            later = copying_settings(ALL_TABLES, chunk_rows=rows)
+            later = copying_settings(ALL_TABLES, chunk_rows=rows, chunk_bytes=size)
         pause = random.choice((0.0, 0.5)) if kind.cascades else 0.0
-        settings = copying_settings(before, chunk_rows=rows, cascade_seconds=pause)
+        settings = copying_settings(
+            before, chunk_rows=rows, cascade_seconds=pause, chunk_bytes=size
+        )
         asked = requests(random, before, ids)
         beside = Copied(settings, later, asked, cascades=kind.cascades)
         by_event = random.random() < 0.7
@@ -234,6 +244,34 @@ def test_what_copies_meet_rarely(steps: tuple[Step, ...], source: str) -> None:
         told.simulate(
             Undisturbed(), random, seed=seed, by_event=random.random() < 0.7, beside=beside()
         )
+
+
+# Each statement hits one of several tables, whose windows are shared.
+OF_A_GROUP = (
+    FIRST,
+    change("orders", 1),
+    Truncate("items", known=True),
+    Transaction((Change("orders", "d", 2, "orders 2 initial"),)),
+    AddColumn("orders", 0),
+    change("items", 50),
+    Drop("orders"),
+    Create("orders"),
+    Transaction((Change("orders", "c", 60, "orders 60"), Change("items", "c", 61, "items 61"))),
+)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_statement_on_one_of_the_tables_that_share_a_window(source: str) -> None:
+    told = tell(ROWS, Story(OF_A_GROUP), SOURCES[source])
+    sizes: list[int] = []
+    for seed in range(4 * RARE_SCHEDULES):
+        random = Random(seed)
+        settings = copying_settings(ALL_TABLES, chunk_rows=20, chunk_bytes=GROUP_BYTES)
+        beside = Copied(settings)
+        plan = StoppedAt(random, last_step=150) if seed % 2 else Undisturbed()
+        told.simulate(plan, random, seed=seed, by_event=random.random() < 0.7, beside=beside)
+        sizes += beside.group_sizes
+    assert max(sizes) > 1
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -254,7 +254,7 @@ def assemble(
         source,
         recovered.snapshots,
         tables,
-        CopyOutput(settings, encoder, target, copied_rows, position, decoder, clock),
+        CopyOutput(settings, encoder, sink, copied_rows, position, decoder, clock),
         peers.copying,
         CopyBacklog(
             queue,

@@ -21,6 +21,7 @@ from connector.kafka.failures import BrokersUnreachable, TimedOut
 from connector.kafka.kafka_python import network_client
 from connector.kafka.producer import TransactionalProducer
 from connector.stream.sink import kafka_errors
+from connector.stream.sink.topic_preparation import Background, in_thread
 
 # A retry cannot help with these.
 _REFUSALS: dict[type[errors.KafkaError], ErrorCode] = {
@@ -238,6 +239,8 @@ class KafkaClients:
     # The client's arguments; kafka-python has no types.
     open_consumer: Callable[..., Any]
     open_admin: Callable[..., Any]
+    # Runs what need not be waited for.
+    background: Background = in_thread
 
 
 KAFKA_CLIENTS = KafkaClients(TransactionalProducer, KafkaConsumer, KafkaAdminClient)

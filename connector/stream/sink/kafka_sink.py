@@ -18,6 +18,7 @@ thread. Another thread writes and commits a larger one, while the caller fills t
 bytes of open batches and of those that Kafka has not acknowledged. At the limit, the caller waits.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import structlog
@@ -34,6 +35,7 @@ from connector.stream.progress.progress_record import Progress
 from connector.stream.sink import connection, kafka_errors, recovery
 from connector.stream.sink.connection import KAFKA_CLIENTS, Interrupted, KafkaClients
 from connector.stream.sink.topic_limits import TopicLimits
+from connector.stream.sink.topic_preparation import TopicPreparation
 from connector.stream.sink.topics import TopicCreator, topics_at_start
 
 # Each batch costs a broker the same, whatever its size; it takes 1 MiB by default.
@@ -87,6 +89,9 @@ class KafkaSink(record_batch.BatchReceiver):
         self._flushing = False
         self._topics = TopicCreator(settings, clients, notifications)
         self._topics.ensure(*topics_at_start(settings))
+        self._preparation = TopicPreparation(
+            self._topics.create_many, self._note_topics, self._topics.is_known, clients.background
+        )
         self._limits = TopicLimits(settings, clients)
         self._producer = self._start_producer()
         self.target = record_batch.BatchingTarget(
@@ -218,6 +223,21 @@ class KafkaSink(record_batch.BatchReceiver):
             return len(self._producer.partitions_for(topic))
         except (KafkaError, OSError) as error:
             raise self._failure(connection.writing(topic), error) from error
+
+    def has_topics(self, topics: Collection[str]) -> bool:
+        """Return whether topics exist or Kafka refuses them; the others are created meanwhile.
+
+        `partition_count` says why one is refused.
+        """
+        return self._preparation.are_ready(topics)
+
+    def _note_topics(self, topics: list[str]) -> None:
+        """Note that topics were created."""
+        self._topics.note(topics)
+        try:
+            self._producer.learn_partitions(topics)
+        except (KafkaError, OSError) as error:
+            raise self._failure(connection.creating(*topics), error) from error
 
     def receive(self, batch: record_batch.RecordBatch) -> None:
         """Send a batch in the open transaction, or in a new one."""

@@ -5,7 +5,8 @@ A topic cannot have more replicas than there are brokers; `Brokers` knows how ma
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -139,6 +140,48 @@ class TopicCreator:
             self._known.update(unknown)
         self._used.update(topics)
 
+    def is_known(self, topic: str) -> bool:
+        """Return whether a topic exists, as far as is known without a question."""
+        return topic in self._known
+
+    def note(self, topics: Iterable[str]) -> None:
+        """Note topics of `create_many`: from now on they are known, and used."""
+        self._known.update(topics)
+        self._used.update(topics)
+
+    def create_many(self, topics: Iterable[str]) -> list[str]:
+        """Create the missing ones of many topics by one request; return those that exist now.
+
+        Those that Kafka refuses are left to `ensure`. Any thread may call it. Raises SinkRefused or
+        SinkUnavailable.
+        """
+        unknown = [topic for topic in topics if topic not in self._known]
+        try:
+            with closing(self._open_admin()) as admin:
+                existing = set(self._existing(admin, unknown))
+                missing = {
+                    topic: self._description(topic) for topic in unknown if topic not in existing
+                }
+                made = self._create_accepted(admin, missing) if missing else []
+        except (KafkaError, OSError) as error:
+            raise connection.connector_error(
+                self._settings, connection.creating(*unknown), error
+            ) from error
+        return [topic for topic in unknown if topic in existing or topic in made]
+
+    def _create_accepted(self, admin: Any, missing: dict[str, dict[str, Any]]) -> Collection[str]:
+        """Create those of `missing` topics that Kafka accepts; raises KafkaError."""
+        answer = admin.create_topics(missing, raise_errors=False)
+        made = {
+            topic["name"]: missing[topic["name"]]
+            for topic in answer["topics"]
+            if not topic["error_code"]
+        }
+        if made:
+            admin.wait_for_topics(list(made))
+            _await_leaders(admin, made, self._settings.request_timeout_seconds)
+        return made
+
     @property
     def used(self) -> list[str]:
         """The topics that were asked for and exist; any thread may ask."""
@@ -189,7 +232,7 @@ class TopicCreator:
         """Create the missing topics, or check whether that is possible; return their names."""
         missing = list(topics)
         try:
-            admin = self._clients.open_admin(**connection.client_settings(self._settings))
+            admin = self._open_admin()
             try:
                 self._known.update(self._existing(admin, topics))
                 missing = [topic for topic in topics if topic not in self._known]
@@ -216,6 +259,9 @@ class TopicCreator:
                 self._settings, connection.creating(*topics), error
             ) from error
         return missing
+
+    def _open_admin(self) -> Any:
+        return self._clients.open_admin(**connection.client_settings(self._settings))
 
     def _existing(self, admin: Any, topics: Sequence[str]) -> Iterable[str]:
         """Return which of `topics` exist, and at first which others do.

@@ -55,9 +55,9 @@ class Copies:
         self._states = {state.key_part: state for state in states}
         self.notifications = SnapshotNotifications(output.notifications, self._states)
         self._copying = CopyScheduler(output, open_readers, settings.snapshot)
-        self._copying.copies += [
-            self._copy(state) for state in self._states.values() if state.under_way
-        ]
+        for state in self._states.values():
+            if state.under_way:
+                self._copying.copies.add(self._copy(state))
         self._last_report = output.seconds
 
     @property
@@ -82,7 +82,7 @@ class Copies:
     def metrics(self) -> Mapping[str, SnapshotMetrics]:
         """Return the metrics of the running copies, by table."""
         now = self._output.seconds
-        return {copy.state.name: copy.metrics(now) for copy in list(self._copying.copies)}
+        return {copy.state.name: copy.metrics(now) for copy in self._copying.copies}
 
     def pace(self) -> PaceState | None:
         """Return how much of the source is read at a time; None if nothing is. For any thread."""
@@ -135,7 +135,7 @@ class Copies:
         copy = self._copy(fresh)
         # The user of an earlier request asked for a copy that had not begun either.
         copy.takes_back = is_request and not fresh.where
-        self._copying.copies.append(copy)
+        self._copying.copies.add(copy)
         if not fresh.where and not copy.takes_back:
             self._output.replace_rows(fresh.database, fresh.table)
         self._output.put_state(fresh)
@@ -200,7 +200,7 @@ class Copies:
         for database, table, reason in self._queue.take():
             self.copy(TableState(database, table, reason=reason))
         if not self._cascades.idle:
-            copying = _tables(self._copying.copies)
+            copying = self._copying.copies.tables
             for database, table, where in self._cascades.due(self._output.seconds, copying):
                 reason = "foreign keys have changed rows"
                 self.copy(TableState(database, table, reason=reason, where=where))
@@ -235,8 +235,7 @@ class Copies:
         """Drop the wish for rows that foreign keys changed before the copy of all rows began."""
         self.notifications.begin(state)
         table = state.database, state.table
-        others = [copy for copy in self._copying.copies if copy.state is not state]
-        if state.where or table in _tables(others):
+        if state.where or len(self._copying.copies.of_table(table)) > 1:
             return
         if self._cascades.met(table):
             # Consumers have got rows from the stream that are gone since.
@@ -247,11 +246,10 @@ class Copies:
 
     def _end(self, state: TableState) -> None:
         """Drop the running copy of the state, if there is one."""
-        for copy in self._copying.copies:
-            if copy.state is state:
-                self._copying.drop(copy)
-                self._copying.copies.remove(copy)
-                return
+        copy = self._copying.copies.of_state(state)
+        if copy is not None:
+            self._copying.drop(copy)
+            self._copying.copies.remove(copy)
 
     def _take_statements(self) -> None:
         """Tell the copies what statements have done to tables."""
@@ -377,7 +375,3 @@ class Copies:
                     rows_per_second=round(metrics.rows_per_second),
                     eta_seconds=None if metrics.eta_seconds is None else round(metrics.eta_seconds),
                 )
-
-
-def _tables(copies: Iterable[TableCopy]) -> set[tuple[str, str]]:
-    return {(copy.state.database, copy.state.table) for copy in copies}

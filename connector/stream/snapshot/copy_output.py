@@ -1,5 +1,6 @@
 """The records of copies, between two source transactions, and the position of the stream."""
 
+from collections.abc import Iterable
 from collections.abc import Sequence as AnySequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -10,6 +11,7 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.gtid import GtidSet
 from connector.binlog.header import file_number
 from connector.foundation.contract import Sequence
+from connector.foundation.errors import UnsupportedChange
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
 from connector.foundation.operating_system import Clock
 from connector.foundation.settings.sections import Settings
@@ -20,6 +22,7 @@ from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.progress.sequences import GapSequence
 from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.quarantine.copy_guard import CopyGuard
+from connector.stream.sink.kafka_sink import KafkaSink
 from connector.stream.snapshot.notifications import NotificationWriter
 from connector.stream.snapshot.table_state import TableState, snapshot_topic
 from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition
@@ -38,18 +41,20 @@ class CopyOutput:
         self,
         settings: Settings,
         encoder: RecordEncoder,
-        target: RecordTarget,
+        sink: KafkaSink,
         copied_rows: CopyGuard,
         position: StreamPosition,
         decoder: EventDecoder,
         clock: Clock,
     ) -> None:
+        target: RecordTarget = sink.target
         self.watch = encoder.watch
         self.debezium = encoder.options.debezium
         self.notifications = NotificationWriter(settings, target, clock)
         self._pipeline = settings.name
         self._options = encoder.options
         self._encoder = encoder
+        self._sink = sink
         self._target = target
         self._copied_rows = copied_rows
         self._position = position
@@ -90,6 +95,22 @@ class CopyOutput:
         """The stream's position and GTIDs, up to which everything was delivered."""
         gtids = self._position.gtid_set
         return DeliveredPosition(str(gtids) if isinstance(gtids, GtidSet) else None, self.position)
+
+    def has_topics(self, chunks: Iterable[Chunk]) -> bool:
+        """Return whether the topics of several tables exist; those that do not are created.
+
+        It also returns true if that has failed: `put_chunk` says why.
+        """
+        topics = []
+        for chunk in chunks:
+            schema = chunk.schema
+            if not chunk.count or self._encoder.tables.outbox_events(schema) is not None:
+                continue
+            try:
+                topics.append(self._encoder.tables.topic(schema.database, schema.table))
+            except UnsupportedChange:
+                continue
+        return self._sink.has_topics(topics)
 
     def put_chunk(
         self,

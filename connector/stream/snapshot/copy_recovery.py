@@ -66,7 +66,8 @@ def open_copies(
     if begins:
         _warn_of_unmatched(settings, tables, names)
     fresh = [name for name in names if begins and copies.state(*name) is None]
-    _copy_lost(copies, backlog.lost_topics, [name for name in names if name not in fresh])
+    begun = set(fresh)
+    _copy_lost(copies, backlog.lost_topics, [name for name in names if name not in begun])
     if fresh:
         copies.copy_all(fresh, AT_START)
     else:
@@ -86,7 +87,8 @@ def _followed_states(
     for state in over:
         # If the table were followed again later, changes in between would be missing.
         output.forget_state(state)
-    kept = [state for state in states if state not in over]
+    ended = {state.key_part for state in over}
+    kept = [state for state in states if state.key_part not in ended]
     for state in kept:
         if state.phase == "failed":
             structlog.get_logger().error(

@@ -18,12 +18,16 @@ from connector.stream.snapshot import copy_errors, jobs, table_copy
 from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.keyset import listed_keys
 from connector.stream.snapshot.reader_pool import ReaderPool
-from connector.stream.snapshot.table_copy import CopyEvent, TableCopy, TablePass
+from connector.stream.snapshot.running_copies import GROUP_TABLES, RunningCopies, group_of
+from connector.stream.snapshot.table_copy import CopyEvent, TableCopy
+from connector.stream.snapshot.table_pass import TablePass
 from connector.stream.snapshot.table_state import NO_REQUEST
 from connector.stream.snapshot.watermark import LogPosition
 
 # How many times in a row a table may differ from what the log says.
 _CHANGES_MAX = 5
+# While topics are created, a busy stream goes on for so long.
+_TOPICS_SECONDS = 0.05
 
 
 class CopyScheduler:
@@ -33,7 +37,7 @@ class CopyScheduler:
         self, output: CopyOutput, open_readers: Callable[[], ReaderPool], settings: SnapshotSettings
     ) -> None:
         """Write to `output` what the readers read; they are opened for the first job."""
-        self.copies: list[TableCopy] = []
+        self.copies = RunningCopies()
         # Whether readers get no more jobs.
         self.paused = False
         self._log = structlog.get_logger()
@@ -41,8 +45,10 @@ class CopyScheduler:
         self._open_readers = open_readers
         self._settings = settings
         self._readers: ReaderPool | None = None
-        self._read: list[jobs.ChunkRead | jobs.KeysRead] = []
+        self._read: list[jobs.RowsRead] = []
         self._unread = 0
+        # Whether a group of tables is being planned.
+        self._plans_group = False
         self._pass: TablePass | None = None
         self._not_before = 0.0  # the stream has its turn until then
         self._seen: LogPosition | None = None
@@ -91,11 +97,11 @@ class CopyScheduler:
             self._pass.give_up()
             self._pass = None
         numbers = {other.number for other in dropped}
-        self._read = [result for result in self._read if result.job.copy not in numbers]
+        self._read = jobs.without_copies(self._read, numbers)
         for other in dropped:
             if self._readers is not None:
                 self._readers.cancel(other.number)
-            other.drop()
+            self.copies.restart(other)
 
     def stop_reading(self) -> None:
         """Give up what was read, and end the connections."""
@@ -104,6 +110,7 @@ class CopyScheduler:
             readers.close()
         self._read.clear()
         self._unread = 0
+        self._plans_group = False
         self._pass = None
 
     def _take_results(self) -> Iterator[CopyEvent]:
@@ -115,16 +122,44 @@ class CopyScheduler:
                 result = readers.results.get_nowait()
             except Empty:
                 return
-            if isinstance(result.job, (jobs.ChunkJob, jobs.KeysJob)):
+            if isinstance(result.job, (jobs.ChunkJob, jobs.KeysJob, jobs.ChunkGroup)):
                 self._unread -= 1
-            copy = next((copy for copy in self.copies if copy.number == result.job.copy), None)
+            if isinstance(result.job, (jobs.PlanGroup, jobs.ChunkGroup)):
+                yield from self._take_group(result)
+                continue
+            copy = self.copies.numbered(result.job.copy)
             if copy is not None:
                 if isinstance(result, (jobs.ChunkRead, jobs.KeysRead, jobs.PassSnapshot)):
-                    for other in self._together(copy):
+                    for other in self.copies.together(copy):
                         other.go_on()
                 yield from self._take(copy, result)
             elif isinstance(result, (jobs.PassReady, jobs.PassChunk)):
                 readers.go_on()
+
+    def _take_group(self, result: jobs.Result) -> Iterator[CopyEvent]:
+        """Take what a group answers; the tables that it leaves out are planned and read alone."""
+        if isinstance(result.job, jobs.PlanGroup):
+            self._plans_group = False
+        if isinstance(result, jobs.GroupPlanned):
+            for planned in result.plans:
+                copy = self.copies.numbered(planned.job.copy)
+                if copy is not None:
+                    yield from self._take_plan(copy, planned)
+        elif isinstance(result, jobs.GroupRead):
+            for chunk in result.chunks:
+                self._note_read(chunk)
+            if result.chunks:
+                self._read.append(result)
+        for copy in [self.copies.numbered(number) for number in jobs.left_out(result)]:
+            if copy is not None:
+                self.drop(copy)
+                copy.is_alone = True
+
+    def _note_read(self, chunk: jobs.ChunkRead) -> None:
+        copy = self.copies.numbered(chunk.job.copy)
+        if copy is not None:
+            copy.note_read(chunk)
+            copy.go_on()
 
     def _take(self, copy: TableCopy, result: jobs.Result) -> Iterator[CopyEvent]:
         if isinstance(result, jobs.ChunkRead):
@@ -137,11 +172,12 @@ class CopyScheduler:
         elif isinstance(result, jobs.TableChange):
             yield from self._take_change(copy, result)
         elif isinstance(result, jobs.JobFailure):
-            for failed in self._together(copy) if isinstance(result.job, jobs.PassJob) else [copy]:
+            is_pass = isinstance(result.job, jobs.PassJob)
+            for failed in self.copies.together(copy) if is_pass else [copy]:
                 yield table_copy.CopyFailure(failed, result.error)
         elif isinstance(result, jobs.TableBusy):
             self._put_off(copy, result.error)
-        elif self._pass is not None and copy in self._pass.copies:
+        elif isinstance(result, jobs.PassResult) and self._pass and copy in self._pass.copies:
             self._pass.take(result)
 
     def _put_off(self, copy: TableCopy, error: errors.ConnectorError) -> None:
@@ -213,30 +249,49 @@ class CopyScheduler:
         moved, self._seen = position != self._seen, position
         if position is None or (moved and started < self._not_before):
             return
-        for result in [result for result in self._read if result.end <= position]:
-            copy = next((copy for copy in self.copies if copy.number == result.job.copy), None)
-            if copy is None:
-                # Dropped in this turn, with a chunk before it.
-                continue
-            self._read.remove(result)
-            if copy.watched.changes != result.job.changes:
-                self.drop(copy)
-                continue
-            try:
-                self._put(copy, result)
-            except (errors.UnsupportedChange, errors.RecordTooLarge, errors.TopicRefused) as error:
-                yield table_copy.CopyFailure(copy, error)
-                continue
-            if isinstance(result, jobs.ChunkRead) and result.chunk.count:
-                yield table_copy.CopyProgress(copy, result)
-                if copy not in self.copies:
-                    # Its notification could not be written.
-                    continue
-            if copy.is_over:
-                yield table_copy.CopyEnd(copy)
-            output.put_state(copy.state)
+        ready: list[jobs.RowsRead] = []
+        waiting: list[jobs.RowsRead] = []
+        for result in self._read:
+            may_write = result.end <= position and self._has_topics(result)
+            (ready if may_write else waiting).append(result)
+        self._read = waiting
+        for result in ready:
+            for chunk in result.chunks if isinstance(result, jobs.GroupRead) else [result]:
+                yield from self._write_chunk(chunk)
         ended = output.seconds
-        self._not_before = ended + (ended - started)
+        self._not_before = max(self._not_before, ended + (ended - started))
+
+    def _has_topics(self, result: jobs.RowsRead) -> bool:
+        """Return whether the rows of a group may be written; the stream goes on meanwhile."""
+        if not isinstance(result, jobs.GroupRead):
+            return True
+        if self._output.has_topics(chunk.chunk for chunk in result.chunks):
+            return True
+        self._not_before = self._output.seconds + _TOPICS_SECONDS
+        return False
+
+    def _write_chunk(self, result: jobs.ChunkRead | jobs.KeysRead) -> Iterator[CopyEvent]:
+        """Write a chunk that the stream has caught up with, unless its table has changed."""
+        copy = self.copies.numbered(result.job.copy)
+        if copy is None:
+            # Dropped in this turn, with a chunk before it.
+            return
+        if copy.watched.changes != result.job.changes:
+            self.drop(copy)
+            return
+        try:
+            self._put(copy, result)
+        except (errors.UnsupportedChange, errors.RecordTooLarge, errors.TopicRefused) as error:
+            yield table_copy.CopyFailure(copy, error)
+            return
+        if isinstance(result, jobs.ChunkRead) and result.chunk.count:
+            yield table_copy.CopyProgress(copy, result)
+            if copy not in self.copies:
+                # Its notification could not be written.
+                return
+        if copy.is_over:
+            yield table_copy.CopyEnd(copy)
+        self._output.put_state(copy.state)
 
     def _put(self, copy: TableCopy, result: jobs.ChunkRead | jobs.KeysRead) -> None:
         """Write the rows of a chunk, or take back those that are gone.
@@ -278,40 +333,54 @@ class CopyScheduler:
                 self._output.put_state(copy.state)
 
     def _ask(self) -> Iterator[CopyEvent]:
-        if self.paused:
+        if self.paused or not self.copies:
             return
-        output = self._output
-        if self._readers is None and self.copies:
+        if self._readers is None:
             self._readers = self._open_readers()
-        readers = self._readers
-        position = output.position
-        for copy in self._worked_on():
-            assert readers is not None
-            planned = copy.planned
+        readers, position, now = self._readers, self._output.position, self._output.seconds
+        busy = self._settings.connections + 1
+        unplanned: list[TableCopy] = []
+        small: list[TableCopy] = []
+        for copy in self.copies.first(now, large_max=busy, count_max=busy * GROUP_TABLES):
             if copy.gone_at is not None:
-                if position is None or position < copy.gone_at:
-                    continue
-                yield from self._look_again(copy)
-            elif planned is None:
-                if not copy.is_asked:
-                    copy.is_asked = True
-                    copy.asked_at = copy.watched.changes
-                    state = copy.state
-                    job = jobs.PlanJob(
-                        copy.number,
-                        state.database,
-                        state.table,
-                        state.where,
-                        where_is_own=state.request == NO_REQUEST,
-                        with_maximum=bool(state.snapshot),
-                        surrogate_key=state.surrogate_key,
-                        at_once=bool(state.together),
-                    )
-                    readers.submit(job)
-            elif position is not None and position >= planned.end:
+                if position is not None and position >= copy.gone_at:
+                    yield from self._look_again(copy)
+            elif copy.planned is None:
+                unplanned.append(copy)
+            elif position is not None and position >= copy.planned.end:
                 # Before that position, a window would collect the keys of everything that the
                 # stream has to catch up with.
-                self._ask_for_rows(copy, readers)
+                if copy.waits_for_group:
+                    small.append(copy)
+                else:
+                    self._ask_for_rows(copy, readers)
+        self._ask_for_plans([copy for copy in unplanned if not copy.is_asked], readers)
+        self._ask_for_groups(small, readers)
+
+    def _ask_for_plans(self, copies: list[TableCopy], readers: ReaderPool) -> None:
+        """Have tables planned: those that a group may have together, the others alone."""
+        grouped = [copy for copy in copies if not copy.is_alone]
+        if len(grouped) > 1 and not self._plans_group:
+            group = grouped[:GROUP_TABLES]
+            readers.submit(jobs.PlanGroup(tuple(copy.plan_job() for copy in group)))
+            self._plans_group = True
+        elif len(grouped) == 1:
+            readers.submit(grouped[0].plan_job())
+        for copy in copies:
+            if copy.is_alone:
+                readers.submit(copy.plan_job())
+
+    def _ask_for_groups(self, copies: list[TableCopy], readers: ReaderPool) -> None:
+        """Have the rows of small tables read, whose windows open now."""
+        left = copies
+        while left and self._unread + len(self._read) <= self._settings.connections:
+            bytes_max = self._settings.chunk_bytes_max
+            group = group_of(left, bytes_max)
+            asked = [copy.next_job(self._output) for copy in group]
+            chunks = tuple(job for job in asked if isinstance(job, jobs.ChunkJob))
+            readers.submit(jobs.ChunkGroup(chunks, bytes_max) if len(chunks) > 1 else chunks[0])
+            self._unread += 1
+            left = left[len(group) :]
 
     def _look_again(self, copy: TableCopy) -> Iterator[CopyEvent]:
         """Go on after the log up to the moment at which the server showed no such table."""
@@ -326,28 +395,11 @@ class CopyScheduler:
             assert copy.gone_error is not None
             yield table_copy.CopyFailure(copy, copy.gone_error)
 
-    def _together(self, copy: TableCopy) -> list[TableCopy]:
-        """Return the copies that are made at one position with this one, which is among them."""
-        name = copy.state.together
-        return [
-            other
-            for other in self.copies
-            if other is copy or (name and other.state.together == name)
-        ]
-
-    def _worked_on(self) -> list[TableCopy]:
-        """Return the first copies that need not wait, and those made together with them."""
-        copies: dict[int, TableCopy] = {}
-        ready = [copy for copy in self.copies if copy.not_before <= self._output.seconds]
-        for copy in ready[: self._settings.connections + 1]:
-            copies |= {other.number: other for other in self._together(copy) if other in ready}
-        return list(copies.values())
-
     def _ask_for_rows(self, copy: TableCopy, readers: ReaderPool) -> None:
         if copy.watched.key_count > KEYS_MAX:
             self.drop(copy)
         elif not copy.state.ranges:
-            position, copies = self._output.position, self._together(copy)
+            position, copies = self._output.position, self.copies.together(copy)
             are_planned = position is not None and all(
                 other.planned is not None and position >= other.planned.end for other in copies
             )

@@ -1,5 +1,8 @@
 """The jobs of readers, and their answers."""
 
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from connector.foundation.errors import ConnectorError
@@ -68,6 +71,55 @@ class ChunkRead:
     end: LogPosition  # the position that the stream must reach before the rows may be written
     read_us: int  # time of the SELECT, microseconds since 1970
     seconds: float  # how long the reader took
+
+
+@dataclass(frozen=True, slots=True)
+class PlanGroup:
+    """Look at several tables, whose definitions are read together."""
+
+    jobs: tuple[PlanJob, ...]
+
+    @property
+    def copy(self) -> int:
+        """The copy of the first table."""
+        return self.jobs[0].copy
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlanned:
+    """The answer to `PlanGroup`; tables without a plan are to be planned alone."""
+
+    job: PlanGroup
+    plans: list[TablePlan]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkGroup:
+    """Read the next rows of several small tables after one watermark.
+
+    Their windows were opened at the same position, so `delivered` is that of each.
+    """
+
+    jobs: tuple[ChunkJob, ...]
+    bytes_max: int  # of all of them
+
+    @property
+    def copy(self) -> int:
+        """The copy of the first table."""
+        return self.jobs[0].copy
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRead:
+    """The answer to `ChunkGroup`; tables without a chunk are to be read alone."""
+
+    job: ChunkGroup
+    chunks: list[ChunkRead]
+
+    @property
+    def end(self) -> LogPosition:
+        """The position that the stream must reach before any of the rows may be written."""
+        return max(chunk.end for chunk in self.chunks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +222,39 @@ class TableBusy:
 class JobFailure:
     """An error that a new attempt does not fix."""
 
-    job: ChunkJob | KeysJob | PassJob | PlanJob
+    job: Job
     error: Exception
 
 
-Job = PlanJob | ChunkJob | KeysJob | PassJob
+Group = PlanGroup | ChunkGroup
+Job = PlanJob | ChunkJob | KeysJob | PassJob | Group
 PassResult = PassReady | PassSnapshot | PassChunk
-Result = TablePlan | ChunkRead | KeysRead | PassResult | TableBusy | TableChange | JobFailure
+GroupResult = GroupPlanned | GroupRead
+RowsRead = ChunkRead | KeysRead | GroupRead
+Answer = TablePlan | PassResult | GroupResult | RowsRead
+Result = Answer | TableBusy | TableChange | JobFailure
+
+
+def left_out(result: Result) -> set[int]:
+    """Return the copies of a group that have no answer; if it failed, all of them."""
+    if not isinstance(result.job, (PlanGroup, ChunkGroup)):
+        return set()
+    copies = {job.copy for job in result.job.jobs}
+    if isinstance(result, GroupPlanned):
+        copies -= {planned.job.copy for planned in result.plans}
+    elif isinstance(result, GroupRead):
+        copies -= {chunk.job.copy for chunk in result.chunks}
+    return copies
+
+
+def without_copies(results: Iterable[RowsRead], numbers: Container[int]) -> list[RowsRead]:
+    """Return results without those of the copies with these numbers."""
+    kept: list[RowsRead] = []
+    for result in results:
+        if isinstance(result, GroupRead):
+            chunks = [chunk for chunk in result.chunks if chunk.job.copy not in numbers]
+            if chunks:
+                kept.append(GroupRead(result.job, chunks))
+        elif result.job.copy not in numbers:
+            kept.append(result)
+    return kept

@@ -1,26 +1,20 @@
-"""The copy of one table, chunk by chunk, the pass over tables that are read at once, and events.
+"""The copy of one table, chunk by chunk, and events.
 
-A `TableCopy` knows which rows to read next, and which were written. Tables without an order of
-rows, and tables of a BLOCKING snapshot, are read in a `TablePass`: the stream waits at the
-position of their rows.
+A `TableCopy` knows which rows to read next, and which were written.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Literal
 
 from connector.foundation.errors import ConnectorError
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.read_pace import chunk_rows
-from connector.stream.envelope.copied_chunk import COPIED
 from connector.stream.envelope.key_windows import TableWindows
 from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
 from connector.stream.snapshot import jobs
 from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.keyset import ListedKey
-from connector.stream.snapshot.reader_pool import ReaderPool
-from connector.stream.snapshot.table_state import TableState
+from connector.stream.snapshot.table_state import NO_REQUEST, TableState
 from connector.stream.snapshot.watermark import LogPosition
 
 # A record is so many times larger than the row in the table, until a chunk shows the real size.
@@ -29,6 +23,8 @@ _RECORD_BYTES = 64
 # A chunk should use only a part of its bytes, because rows differ in size.
 _FILLED_PART = 0.75
 _GROWTH = 2
+# A table whose rows take a larger part of the bytes of a chunk is read alone.
+_GROUP_PARTS_MIN = 4
 # The pause before a table that cannot be read is tried again: as long as it has waited, but not
 # shorter or longer than this.
 _PAUSE_SECONDS = 3.0
@@ -52,6 +48,9 @@ class TableCopy:
         self.planned: jobs.TablePlan | None = None
         self.takes_back = state.takes_back
         self.is_asked = False  # a plan was asked for
+        self.is_alone = bool(state.together)  # no group has it
+        # The bytes of all rows as records, as the plan says, if a group may read them.
+        self.group_bytes: int | None = None
         self.gone_at: LogPosition | None = None  # end of the log when the table did not exist
         self.gone_error: ConnectorError | None = None
         self.is_absent = False  # and the account would have seen it
@@ -78,15 +77,49 @@ class TableCopy:
         self.planned = planned
         self.is_asked = False
         self.watched.schema_id = planned.table.schema.schema_id
-        row_bytes = planned.row_bytes * _RECORD_FACTOR + _RECORD_BYTES
-        self._limit = max(1, min(settings.chunk_rows, settings.chunk_bytes_max // row_bytes))
+        fitting = settings.chunk_bytes_max // _record_bytes(planned)
+        self._limit = max(1, min(settings.chunk_rows, fitting))
         self._after = [part.last_key for part in self.state.ranges]
         self._is_read = [part.done for part in self.state.ranges]
+        self.group_bytes = self._group_bytes(planned)
+
+    def _group_bytes(self, planned: jobs.TablePlan) -> int | None:
+        is_whole = len(self._after) == 1 and not self._after[0]
+        if self.is_alone or self.listed or not is_whole or planned.estimated_rows > self._limit:
+            return None
+        size = planned.estimated_rows * _record_bytes(planned)
+        return size if size <= self._settings.chunk_bytes_max // _GROUP_PARTS_MIN else None
+
+    def plan_job(self) -> jobs.PlanJob:
+        """Return what is to be planned, and note that it is asked for."""
+        state = self.state
+        self.is_asked = True
+        self.asked_at = self.watched.changes
+        return jobs.PlanJob(
+            self.number,
+            state.database,
+            state.table,
+            state.where,
+            where_is_own=state.request == NO_REQUEST,
+            with_maximum=bool(state.snapshot),
+            surrogate_key=state.surrogate_key,
+            at_once=bool(state.together),
+        )
 
     @property
     def is_over(self) -> bool:
         """Whether all rows are written, and those that are gone are taken back."""
         return not self.state.keys and all(part.done for part in self.state.ranges)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the table is read alone, as its plan says."""
+        return self.planned is not None and self.group_bytes is None
+
+    @property
+    def waits_for_group(self) -> bool:
+        """Whether a group may read its rows now."""
+        return self.group_bytes is not None and not self._asked and not self._is_read[0]
 
     def next_job(self, output: CopyOutput) -> jobs.ChunkJob | jobs.KeysJob | None:
         """Return what to read next and open its window; None if there is nothing now."""
@@ -162,6 +195,9 @@ class TableCopy:
         part, chunk = result.job.part, result.chunk
         self._asked.discard(part)
         self._is_read[part] = result.is_last
+        if not result.is_last:
+            # It has more rows than one chunk.
+            self.group_bytes = None
         limit = result.limit
         if chunk.count:
             self._after[part] = chunk.last_key
@@ -239,129 +275,9 @@ class TableCopy:
         return replace(metrics, waits_for=busy[0], waiting_seconds=seconds - busy[1])
 
 
-class TablePass:
-    """One attempt; if it breaks, the next one begins with the first row.
-
-    The stream stands still while the reader opens its snapshot. The snapshot's position is then at
-    the stream's position or after it.
-    """
-
-    def __init__(
-        self, copies: Sequence[TableCopy], output: CopyOutput, readers: ReaderPool, bytes_max: int
-    ) -> None:
-        self.copies = list(copies)
-        self._output = output
-        self._readers = readers
-        self._changes = [copy.watched.changes for copy in copies]
-        self._stage: Literal["asked", "opening", "approaching", "writing"] = "asked"
-        # When the stream first stood still.
-        self.opened_at = output.seconds
-        self._position: LogPosition | None = None
-        self._read_us = 0
-        self._chunks: list[jobs.PassChunk] = []
-        self._copies = {copy.number: copy for copy in copies}
-        self._unread = len(copies)
-        # The last chunk with rows, which is written when it is known whether others follow, and the
-        # table of the chunk before it.
-        self._held: jobs.PassChunk | None = None
-        self._written: jobs.PassPart | None = None
-        readers.submit(jobs.PassJob(tuple(copy.pass_part() for copy in copies), bytes_max))
-
-    @property
-    def holds_stream(self) -> bool:
-        """Whether the stream must wait, because it would pass the position of the rows."""
-        return self._stage in ("opening", "writing")
-
-    @property
-    def is_approaching(self) -> bool:
-        """Whether the stream goes on to the position of the rows, transaction by transaction."""
-        return self._stage == "approaching"
-
-    def take(self, result: jobs.PassResult) -> None:
-        if isinstance(result, jobs.PassReady):
-            self._stage = "opening"
-            self.opened_at = self._output.seconds
-            self._readers.go_on()
-        elif isinstance(result, jobs.PassSnapshot):
-            self._stage = "approaching"
-            self._position = result.position
-            self._read_us = result.read_us
-        else:
-            self._chunks.append(result)
-
-    def give_up(self) -> None:
-        """Let the reader continue, which waits until a chunk is written."""
-        for _ in self._chunks:
-            self._readers.go_on()
-        self._chunks.clear()
-
-    def step(self) -> Literal["going on", "in vain", "complete"]:
-        """Write the rows that were read, if the stream is at their position.
-
-        Returns "in vain" if a table has changed by then, or the stream has passed the position.
-        Raises as `CopyOutput.put_chunk` does.
-        """
-        output = self._output
-        if self._stage == "approaching":
-            position = output.position
-            if position is None or self._position is None or position < self._position:
-                return "going on"
-            if [copy.watched.changes for copy in self.copies] != self._changes:
-                return "in vain"
-            delivered = output.transaction_end
-            if delivered is not None and delivered > self._position:
-                # The position is the beginning of a file, where no transaction ends.
-                return "in vain"
-            self._stage = "writing"
-            self._drop_earlier_rows()
-        if self._stage == "writing":
-            while self._chunks:
-                chunk = self._chunks.pop(0)
-                # The reader waits for this call also after the last chunk.
-                self._readers.go_on()
-                self._unread -= chunk.is_last
-                if chunk.chunk.count:
-                    self._put_held(chunk)
-                    self._held = chunk
-            if not self._unread:
-                self._put_held(None)
-                return "complete"
-        return "going on"
-
-    def _put_held(self, following: jobs.PassChunk | None) -> None:
-        """Write the chunk before `following`; its rows say which are the first and the last."""
-        held = self._held
-        if held is None:
-            return
-        copy = self._copies[held.part.copy]
-        marks = COPIED, COPIED
-        if copy.state.together:
-            marks = _first(self._written, held.part), _last(held.part, following)
-        rows, quarantined = self._output.put_chunk(held.chunk, frozenset(), self._read_us, marks)
-        copy.count_rows(rows, quarantined, self._output.seconds)
-        self._written = held.part
-
-    def _drop_earlier_rows(self) -> None:
-        for copy in self.copies:
-            copy.state.rows = copy.state.kept_back = 0
-            if not copy.state.where:
-                assert copy.planned is not None
-                schema = copy.planned.table.schema
-                self._output.put_rows_gone(schema.database, schema.table, schema)
-
-
-def _first(before: jobs.PassPart | None, part: jobs.PassPart) -> str:
-    """Return the mark of the first row of a chunk of `part`, which follows one of `before`."""
-    if before is None:
-        return "first"
-    return COPIED if before is part else "first_in_data_collection"
-
-
-def _last(part: jobs.PassPart, following: jobs.PassChunk | None) -> str:
-    """Return the mark of the last row of a chunk of `part`, which `following` follows."""
-    if following is None:
-        return "last"
-    return COPIED if following.part is part else "last_in_data_collection"
+def _record_bytes(planned: jobs.TablePlan) -> int:
+    """Return how many bytes a record may have, before a chunk has shown it."""
+    return planned.row_bytes * _RECORD_FACTOR + _RECORD_BYTES
 
 
 # What happens to copies in a turn of their scheduler. Each is handled before the turn goes on: what

@@ -6,6 +6,7 @@ condition.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from connector.binlog.sql_text import quoted_name, sql_text
@@ -17,7 +18,7 @@ from connector.stream.envelope import record_errors
 from connector.stream.snapshot.jobs import PlanJob, TablePlan
 from connector.stream.snapshot.keyset import can_be_paged, select_rows
 from connector.stream.snapshot.table_state import KeyRange
-from connector.stream.snapshot.watermark import log_end
+from connector.stream.snapshot.watermark import LogPosition, log_end
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 
@@ -47,10 +48,10 @@ _TABLES = """
 _KIND = "SELECT table_type AS type FROM information_schema.tables WHERE {where}"
 # ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE.
 _NOTHING = frozenset({1049, 1146})
-_STATISTICS = """
+STATISTICS = """
     SELECT t.table_rows AS estimated, t.avg_row_length AS row_bytes, e.transactions AS transactional
     FROM information_schema.tables t LEFT JOIN information_schema.engines e ON e.engine = t.engine
-    WHERE t.table_schema = {database} AND t.table_name = {table}
+    WHERE {where}
 """
 
 
@@ -76,15 +77,33 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Ta
     condition that does not fit this table.
     """
     table = SelectedTable.describe(session, job.database, job.table, job.surrogate_key)
+    (statistics,) = session.query(
+        STATISTICS.format(
+            where=f"t.table_schema = {sql_text(job.database)} AND t.table_name = "
+            f"{sql_text(job.table)}"
+        )
+    ) or ({},)
+    return plan_described(session, job, table, statistics, log_end(session), settings)
+
+
+def plan_described(
+    session: SelectSession,
+    job: PlanJob,
+    table: SelectedTable,
+    statistics: Mapping[str, str | None],
+    end: LogPosition,
+    settings: SnapshotSettings,
+) -> TablePlan:
+    """Return how to copy a `table` that was described, with its row of `STATISTICS`.
+
+    `end` is the end of the log after that. Raises as `plan`.
+    """
     condition = ""
     if job.where:
         try:
             condition = where_of(table, job.where, is_own=job.where_is_own)
         except ConfigError as error:
             raise ConfigError(record_errors.IN_COPY, table=table.name, why=error) from error
-    (statistics,) = session.query(
-        _STATISTICS.format(database=sql_text(job.database), table=sql_text(job.table))
-    ) or ({},)
     estimated_rows = int(statistics.get("estimated") or 0)
     ranges: list[KeyRange] = []
     if can_be_paged(table) and not job.at_once:
@@ -103,7 +122,7 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Ta
         condition,
         estimated_rows,
         int(statistics.get("row_bytes") or 0),
-        log_end(session),
+        end,
         _maximum(session, table) if job.with_maximum and ranges else [],
     )
 

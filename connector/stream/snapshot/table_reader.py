@@ -22,8 +22,7 @@ from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAIT_TIMEOUT
 from connector.stream.envelope.copied_chunk import Chunk
 from connector.stream.envelope.debezium.profile import DebeziumProfile
-from connector.stream.envelope.selected_rows import SelectRowWriter
-from connector.stream.snapshot import copy_errors, jobs
+from connector.stream.snapshot import copy_errors, jobs, table_group
 from connector.stream.snapshot.keyset import select_chunk, select_rows
 from connector.stream.snapshot.pass_reader import read_pass
 from connector.stream.snapshot.source_pace import SourcePace
@@ -138,6 +137,9 @@ class TableReader:
             except errors.SourceRefused as error:
                 yield _after_refusal(session, job.parts[0], error, ["SELECT", "LOCK TABLES"])
             return
+        if isinstance(job, (jobs.PlanGroup, jobs.ChunkGroup)):
+            yield self._do_group(session, job)
+            return
         with self._pace.read(session, self._closing, _table_of(job)) as turn:
             try:
                 result = self._read(session, job)
@@ -146,6 +148,19 @@ class TableReader:
             if isinstance(result, jobs.ChunkRead):
                 turn.rows = result.chunk.count
         yield result
+
+    def _do_group(self, session: SelectSession, job: jobs.Group) -> jobs.Result:
+        # Rows of small tables do not say how busy the server is: the statements take longer.
+        with self._pace.read(session, self._closing):
+            try:
+                if isinstance(job, jobs.PlanGroup):
+                    return table_group.plan_group(session, job, self._settings)
+                return table_group.read_group(session, job, self._select, self._closing)
+            except (errors.SourceRefused, errors.SourceUnavailable) as error:
+                if not error.number:
+                    raise
+                # Each table alone says what is wrong with it.
+                return jobs.JobFailure(job, error)
 
     def _read(
         self, session: SelectSession, job: jobs.PlanJob | jobs.KeysJob | jobs.ChunkJob
@@ -167,10 +182,10 @@ class TableReader:
     def _read_chunk(self, session: SelectSession, job: jobs.ChunkJob) -> jobs.Result:
         limit = job.limit
         started = CLOCK.monotonic()
-        writer = job.table.writer(self._debezium)
         while True:
             read_us = CLOCK.now_us()
-            answer = self._in_time(session, job, partial(self._select, session, job, writer, limit))
+            most = limit, job.bytes_max
+            answer = self._in_time(session, job, partial(self._select, session, job, most))
             if answer is not None:
                 break
             if limit == 1:
@@ -220,17 +235,14 @@ class TableReader:
         return record_keys
 
     def _select(
-        self,
-        session: SelectSession,
-        job: jobs.ChunkJob,
-        writer: SelectRowWriter,
-        limit: int,
-        lock: str,
+        self, session: SelectSession, job: jobs.ChunkJob, most: tuple[int, int], lock: str
     ) -> tuple[Chunk, bool]:
-        """Return the rows, and whether these are all rows of the statement."""
+        """Return at `most` so many rows and bytes, and whether these are all of the statement."""
+        limit, bytes_max = most
         before, hint = time_limits(session, self._settings)
         sql = select_chunk(job.table, job.range, job.after, job.where, limit, hint)
-        pieces = session.read_chunks(f"{before}{sql}{lock}", writer, job.bytes_max)
+        writer = job.table.writer(self._debezium)
+        pieces = session.read_chunks(f"{before}{sql}{lock}", writer, bytes_max)
         chunk, is_whole = next(pieces)
         for _ in pieces:
             # Rows beyond the bytes of a chunk are read again with the next one.
@@ -259,6 +271,8 @@ def _busy(job: jobs.Job, error: errors.ConnectorError) -> jobs.TableBusy | None:
     if isinstance(job, jobs.PassJob):
         # The stream must not stand still during a pause.
         return jobs.TableBusy(job, error)
+    if isinstance(job, (jobs.PlanGroup, jobs.ChunkGroup)):
+        return None
     if isinstance(error, errors.SourceUnavailable) and error.number in _LOCKED:
         name = ".".join(_table_of(job))
         return jobs.TableBusy(job, errors.SourceUnavailable(copy_errors.LOCKED, table=name))

@@ -161,9 +161,9 @@ def read_definitions(
 
     Only what other kinds of tables need is read one by one. Raises the errors of the session.
     """
-    kinds = _by_table(session, _TABLE, "1", database, tables)
-    columns = _by_table(session, _COLUMNS, "ordinal_position", database, tables)
-    indexes = _by_table(session, _INDEXES, "seq_in_index", database, tables)
+    kinds = rows_by_table(session, _TABLE, "1", database, tables)
+    columns = rows_by_table(session, _COLUMNS, "ordinal_position", database, tables)
+    indexes = rows_by_table(session, _INDEXES, "seq_in_index", database, tables)
     collations = _collation_ids(session, [row for rows in columns.values() for row in rows])
     definitions = {}
     for name, (kind,) in kinds.items():
@@ -177,10 +177,13 @@ def read_definitions(
     return definitions
 
 
-def _by_table(
+def rows_by_table(
     session: SelectSession, select: str, place: str, database: str, tables: Collection[str]
 ) -> dict[str, list[Row]]:
-    """Return the rows of `select` by the name of their table, in the order of `place`."""
+    """Return the rows of `select` by the name of their table, in the order of `place`.
+
+    `select` ends with WHERE {where}. Raises the errors of the session.
+    """
     begin = select.partition("WHERE")[0]
     begin = begin.replace("SELECT", f"SELECT table_name AS of_table, {place} AS place,", 1)
     begin += f"WHERE table_schema = {sql_text(database)} AND table_name"

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
-from connector.foundation.errors import RecordTooLarge, SinkRefused, SinkUnavailable, Superseded
+from connector.foundation.errors import (
+    RecordTooLarge,
+    SinkRefused,
+    SinkUnavailable,
+    Superseded,
+    TopicRefused,
+)
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka import connection_errors
@@ -183,6 +189,23 @@ def test_a_producer_does_not_make_a_topic_again_that_somebody_has_deleted(
         publish(open_sink("b"), settings.topic_prefix, [0])
         (made,) = admin.describe_topics([topic])
         assert len(made["partitions"]) == settings.partitions
+
+
+def test_many_topics_are_created_at_once_without_those_that_kafka_refuses(
+    open_sink: Open, prefix: str
+) -> None:
+    sink = open_sink()
+    names = [f"{prefix}.shop.t_{number}" for number in range(4)]
+    assert sink.partition_count(names[0]) == 3
+    # Kafka takes it for the name of the first one.
+    refused = f"{prefix}.shop.t.0"
+    assert not sink.has_topics([*names, refused])
+    wait_until(lambda: sink.has_topics([*names, refused]), lambda: str(sink.used_topics))
+    assert {*names} <= {*sink.used_topics}
+    assert refused not in sink.used_topics
+    assert [sink.partition_count(name) for name in names] == [3] * 4
+    with pytest.raises(TopicRefused):
+        sink.partition_count(refused)
 
 
 def test_what_fails_before_the_first_commit_is_no_other_instance(

@@ -1,0 +1,166 @@
+"""Several small tables at once: how to copy them, and their next rows after one watermark.
+
+Most of what a small table costs is not its rows: the questions about its definition before and
+after, the wait for what was delivered, and the end of the log. So tables share these. What goes
+wrong with one table leaves it out of the answer: it is then planned or read alone, and that says
+what is wrong. The others are not held up.
+
+*One watermark.* The windows of all tables were opened between the same two transactions. Each
+SELECT begins after the server shows everything that was delivered before them, and the end of the
+log is read after the last SELECT. So for each table, this is a chunk whose window is open a little
+longer. On MariaDB, where a watermark is a snapshot, each table has one of its own: one for all
+would hold the metadata locks of all tables until the last one is read.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from threading import Event
+from typing import TypeAlias
+
+from connector.foundation import errors
+from connector.foundation.operating_system import CLOCK
+from connector.foundation.settings.sections import SnapshotSettings
+from connector.stream.envelope.copied_chunk import Chunk
+from connector.stream.snapshot import jobs
+from connector.stream.snapshot.table_plan import STATISTICS, plan_described
+from connector.stream.snapshot.watermark import log_end, read_after_delivered
+from connector.stream.source.information_schema import read_definitions, rows_by_table
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import SelectedTable
+
+# What is wrong with one table, if it is a server's own error; others break the session.
+_OF_ONE_TABLE = (
+    errors.SourceRefused,
+    errors.SourceUnavailable,
+    errors.UnsupportedChange,
+    errors.ConfigError,
+)
+
+_TableName: TypeAlias = tuple[str, str]
+# Reads at most so many rows and bytes of a job by a SELECT with a clause at its end; returns the
+# rows, and whether these are all of the statement.
+ReadRows: TypeAlias = Callable[
+    [SelectSession, jobs.ChunkJob, tuple[int, int], str], tuple[Chunk, bool]
+]
+
+
+def plan_group(
+    session: SelectSession, job: jobs.PlanGroup, settings: SnapshotSettings
+) -> jobs.GroupPlanned:
+    """Return how to copy the tables of a group, except for those that are to be planned alone.
+
+    Raises the errors of the session.
+    """
+    described = _described(
+        session, [((one.database, one.table), one.surrogate_key) for one in job.jobs]
+    )
+    statistics = {
+        (database, table): row
+        for database, tables in _by_database(described).items()
+        for table, (row,) in rows_by_table(session, STATISTICS, "1", database, tables).items()
+    }
+    end = log_end(session)
+    plans = []
+    for one in job.jobs:
+        name = one.database, one.table
+        if name not in described or name not in statistics:
+            continue
+        try:
+            plans.append(
+                plan_described(session, one, described[name], statistics[name], end, settings)
+            )
+        except _OF_ONE_TABLE as error:
+            _require_open(error)
+    return jobs.GroupPlanned(job, plans)
+
+
+def read_group(
+    session: SelectSession, job: jobs.ChunkGroup, read_rows: ReadRows, closing: Event
+) -> jobs.GroupRead:
+    """Return the rows of the tables of a group, except for those that are to be read alone.
+
+    Raises the errors of the session.
+    """
+    one_watermark = session.identity.flavour == "mysql"
+    parts = [job.jobs] if one_watermark else [(chunk,) for chunk in job.jobs]
+    chunks: list[jobs.ChunkRead] = []
+    left = job.bytes_max
+    for part in parts:
+        started = CLOCK.monotonic()
+        read, end = read_after_delivered(
+            session,
+            part[0].delivered,
+            partial(_read_part, session, part, read_rows, left),
+            closing,
+            transactional=all(one.transactional for one in part),
+        )
+        seconds = (CLOCK.monotonic() - started) / len(part)
+        for one, chunk, is_last, read_us in read:
+            left -= chunk.size
+            chunks.append(jobs.ChunkRead(one, chunk, one.limit, is_last, end, read_us, seconds))
+    wanted = [(_name(chunk.job.table), chunk.job.table.surrogate_key) for chunk in chunks]
+    now = _described(session, wanted)
+    same = [chunk for chunk in chunks if now.get(_name(chunk.job.table)) == chunk.job.table]
+    return jobs.GroupRead(job, same)
+
+
+def _read_part(
+    session: SelectSession,
+    part: Sequence[jobs.ChunkJob],
+    read_rows: ReadRows,
+    bytes_max: int,
+    lock: str,
+) -> list[tuple[jobs.ChunkJob, Chunk, bool, int]]:
+    """Return rows of each table, whether they are the last ones, and the time of the SELECT."""
+    read = []
+    for one in part:
+        if bytes_max <= 0:
+            # The tables are larger than the server said.
+            break
+        read_us = CLOCK.now_us()
+        try:
+            chunk, is_whole = read_rows(session, one, (one.limit, bytes_max), lock)
+        except _OF_ONE_TABLE as error:
+            _require_open(error)
+            continue
+        bytes_max -= chunk.size
+        read.append((one, chunk, is_whole and chunk.count < one.limit, read_us))
+    return read
+
+
+def _described(
+    session: SelectSession, wanted: Iterable[tuple[_TableName, str]]
+) -> dict[_TableName, SelectedTable]:
+    """Return the current forms of tables, by name, which are read by a surrogate key if not "".
+
+    Those that a SELECT of their own has to describe are left out.
+    """
+    keys = dict(wanted)
+    described = {}
+    for database, tables in _by_database(keys).items():
+        for table, definition in read_definitions(session, database, tables).items():
+            name = database, table
+            if name not in keys:
+                continue
+            try:
+                described[name] = SelectedTable.of_definition(session, name, definition, keys[name])
+            except _OF_ONE_TABLE as error:
+                _require_open(error)
+    return described
+
+
+def _by_database(names: Iterable[_TableName]) -> dict[str, list[str]]:
+    tables: dict[str, list[str]] = {}
+    for database, table in names:
+        tables.setdefault(database, []).append(table)
+    return tables
+
+
+def _name(table: SelectedTable) -> _TableName:
+    return table.schema.database, table.schema.table
+
+
+def _require_open(error: errors.ConnectorError) -> None:
+    """Raise an error that has ended the session, and does not concern one table."""
+    if isinstance(error, errors.SourceUnavailable) and not error.number:
+        raise error
