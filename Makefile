@@ -193,7 +193,7 @@ configuration-page: $(INSTALLED)
 man-pages: $(INSTALLED)
 	$(VENV)/bin/python -m tests.cli.man_pages
 
-# Draws docs/status-page.png and docs/status-terminal.png; needs Chromium.
+# Draws docs/status-page.png, docs/status-list.png and docs/status-terminal.png; needs Chromium.
 status-pictures: $(INSTALLED)
 	$(VENV)/bin/python -m tests.stream.status.pictures
 

@@ -70,6 +70,7 @@ REASONS: Final = {
     "connector/stream/status/status_collector.py _table": SHOWN,
     "connector/stream/status/status_log.py _process_event": SHOWN,
     "connector/stream/status/status_collector.py Samples.throughput": SHOWN,
+    "connector/stream/status/pipeline_list.py list_pipelines": SHOWN,
     "connector/stream/status/status_client.py status_from_records": SHOWN,
     "connector/stream/status/status_log.py Summaries._run": SHOWN,
     "connector/foundation/operating_system.py": "the clock itself",

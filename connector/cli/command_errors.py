@@ -131,6 +131,16 @@ CHECK = OPTIONS.because(
 )
 KEYS = OPTIONS.because("--sign-key is for --certificate, and --public-key for --check")
 NO_CONFIG = OPTIONS.because("CONFIG is missing: only --check does without it")
+LISTEN_ALONE = OPTIONS.because(
+    "--listen serves a page until it is stopped; leave out --json and --watch"
+)
+NO_FILES = configuration_error(
+    "C251",
+    "{folder}: there is no configuration in this folder",
+    "name a folder with the files of pipelines, whose names end with .toml, or the files",
+    cause="A folder stands for each file in it whose name ends with .toml.",
+    example={"folder": "/etc/binlog-connector"},
+)
 
 NO_LOG = configuration_error(
     "C243",

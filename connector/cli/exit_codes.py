@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 EXIT_GAVE_UP: Final = 1  # transient: retry.attempts_max was reached; starting again may help
 EXIT_CONFIG: Final = 2  # the configuration or the arguments are wrong
 EXIT_DEFINITE: Final = 3  # a restart cannot help; the text says what can
+EXIT_STOPPED: Final = 4  # of `status`: no process answers, and the next start goes on
 # Of a log; 0 is a log that was read to a clean end.
 EXIT_ARGUMENTS: Final = 1  # wrong arguments, or a log that cannot be opened
 EXIT_TRUNCATED: Final = 2  # a file ends inside an event

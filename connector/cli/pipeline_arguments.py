@@ -1,5 +1,6 @@
 """The arguments of the commands for a pipeline, which has a file of configuration."""
 
+import argparse
 from pathlib import Path
 
 from connector.foundation.argument_parser import ArgumentParser, whole_number
@@ -45,16 +46,32 @@ def status(parser: ArgumentParser) -> None:
         The running process is asked over `metrics.listen`. If it does not answer, Kafka's records
         say where the stream stopped, and each server says whether it still has what follows.
 
+        Several configurations, or folders of them, are shown as a list, the sick ones first. Only
+        the processes are asked for it: one that does not answer is sick. With --listen, a page
+        shows the list until SIGTERM or Ctrl-C.
+
         Exit codes: 0 well, 1 something is wrong that may pass by itself, or Kafka cannot be
         reached, 2 wrong configuration, 3 somebody must act: changes are held back, a copy has
         failed, the source will soon drop its log, or the stream cannot go on, 4 no process answers,
-        and the next start goes on.
+        and the next start goes on. Of several pipelines, 3 counts before 2, 4 and 1; a list does
+        not ask whether a stopped pipeline can go on.
         """,
         ("status my.toml", "once; the exit code says whether somebody must act"),
         ("status my.toml --watch", "every 2 seconds, until Ctrl-C"),
         ("status my.toml --json", "for programs"),
+        ("status configs/*.toml", "many pipelines in one list"),
+        (
+            "status --listen 127.0.0.1:8080 /etc/binlog-connector",
+            "a page of all pipelines whose configurations are in a folder",
+        ),
     )
-    _config(parser)
+    parser.add_argument(
+        "configs",
+        nargs="+",
+        type=Path,
+        metavar="CONFIG",
+        help="TOML file, or a folder of them; `binlog-connector config` explains the keys.",
+    )
     parser.add_argument(
         "--json",
         action="store_true",
@@ -62,6 +79,12 @@ def status(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--watch", "-w", action="store_true", help="Look every 2 seconds, until Ctrl-C."
+    )
+    parser.add_argument(
+        "--listen",
+        type=_address,
+        metavar="HOST:PORT",
+        help="Serve the list as a page, read only; /status.json has it for programs.",
     )
 
 
@@ -217,6 +240,14 @@ def _config(parser: ArgumentParser) -> None:
         metavar="CONFIG",
         help="TOML file; `binlog-connector config` explains the keys.",
     )
+
+
+def _address(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal():
+        message = f"{text!r} is not HOST:PORT, such as 127.0.0.1:8080"
+        raise argparse.ArgumentTypeError(message)
+    return text
 
 
 def _json_lines(parser: ArgumentParser) -> None:

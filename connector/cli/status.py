@@ -1,22 +1,25 @@
-"""`status`: what the running process says of itself; without one, what Kafka and the source say."""
+"""`status`: what the running process says of itself; without one, what Kafka and the source say.
+
+Several configurations, or a folder, are a list (`status_list.py`).
+"""
 
 import json
 import time
 from argparse import Namespace
+from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
 
+from connector.cli import status_list
 from connector.cli.configuration import loaded
-from connector.cli.exit_codes import EXIT_DEFINITE, EXIT_GAVE_UP, say, warn
+from connector.cli.exit_codes import EXIT_DEFINITE, EXIT_GAVE_UP, EXIT_STOPPED, say, warn
 from connector.foundation.errors import ConnectorError
 from connector.foundation.errors.message import visible_json
 from connector.foundation.settings.sections import Settings
 from connector.stream.status.model import Level, PipelineStatus, State, to_json
 from connector.stream.status.status_client import NoAnswer, fetch_status, status_from_records
 from connector.stream.status.terminal import render_status
-
-EXIT_STOPPED = 4
 
 _LOOK_SECONDS = 2.0
 # The width of the output if it is not a terminal.
@@ -25,7 +28,10 @@ _WIDTH = 160
 
 def run(arguments: Namespace) -> int:
     """Show what the pipeline does, and return the code that says how it does."""
-    settings, as_json = loaded(arguments.config), arguments.json
+    first: Path = arguments.configs[0]
+    if len(arguments.configs) > 1 or arguments.listen is not None or first.is_dir():
+        return status_list.run(arguments)
+    settings, as_json = loaded(first), arguments.json
     # Its width is that of the terminal, or of a pipe.
     console = Console(highlight=False)
     if not console.is_terminal:

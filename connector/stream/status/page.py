@@ -121,7 +121,9 @@ _TABLES_MAX = 100
 _QUOTED = re.compile(r"`(\S(?:[^`]*[^`\s])?)`")
 
 
-class _Parts(NamedTuple):
+class PageParts(NamedTuple):
+    """A template, and the style and the script that all pages have."""
+
     template: Template
     style: str
     script: str
@@ -129,7 +131,7 @@ class _Parts(NamedTuple):
 
 def html(facts: PipelineStatus, *, acting: bool = False) -> str:
     """Return the page; with `acting`, it has forms, which need the token."""
-    parts = _parts()
+    parts = parts_of("page.html")
     mirrors = [] if facts.mirror is None else facts.mirror.tables
     return parts.template.render(
         facts=facts,
@@ -169,7 +171,7 @@ def security_headers(*, acting: bool = False) -> tuple[tuple[str, str], ...]:
 
     With `acting`, its forms may be sent to where it came from.
     """
-    parts = _parts()
+    parts = parts_of("page.html")
     policy = {
         "default-src": "'none'",
         "style-src": _source(parts.style),
@@ -189,7 +191,8 @@ def security_headers(*, acting: bool = False) -> tuple[tuple[str, str], ...]:
 
 
 @cache
-def _parts() -> _Parts:
+def parts_of(name: str) -> PageParts:
+    """Return the parts of the page whose template has this name."""
     folder = files(__package__)
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -206,8 +209,8 @@ def _parts() -> _Parts:
         formatting.when,
     ):
         environment.filters[word.__name__] = word
-    template = environment.from_string(folder.joinpath("page.html").read_text("utf-8"))
-    return _Parts(
+    template = environment.from_string(folder.joinpath(name).read_text("utf-8"))
+    return PageParts(
         template,
         folder.joinpath("page.css").read_text("utf-8"),
         folder.joinpath("page.js").read_text("utf-8"),

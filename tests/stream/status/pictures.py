@@ -1,4 +1,4 @@
-"""Writes the pictures in docs/ of the page and of the terminal: `make status-pictures`."""
+"""Writes the pictures in docs/ of the pages and of the terminal: `make status-pictures`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 
 from connector.stream.status.model import State
 from connector.stream.status.page import html
+from connector.stream.status.pipeline_page import list_html
 from connector.stream.status.terminal import render_status
 from tests.stream.status.browser import Screen
+from tests.stream.status.fleet import fleet
 from tests.stream.status.states import facts_in
 from tests.stream.status.tab import tab
 
 DOCS = Path(__file__).parents[3] / "docs"
 _PAGE = Screen(1120, 1700, dark=False)
+_LIST = Screen(1120, 900, dark=False)
 _TERMINAL = Screen(1000, 480, dark=True)
 _COLUMNS = 112
 # Of the terminal, as a page.
@@ -39,11 +42,12 @@ def terminal() -> str:
 
 
 def main() -> None:
-    """Write both pictures."""
+    """Write all pictures."""
     with TemporaryDirectory() as folder, tab(Path(folder)) as browser:
         page = html(facts_in(State.COPYING), acting=True)
         browser.picture(page, DOCS / "status-page.png", _PAGE)
         browser.picture(terminal(), DOCS / "status-terminal.png", _TERMINAL)
+        browser.picture(list_html(fleet()), DOCS / "status-list.png", _LIST)
 
 
 if __name__ == "__main__":
