@@ -96,11 +96,8 @@ class CopyOutput:
         gtids = self._position.gtid_set
         return DeliveredPosition(str(gtids) if isinstance(gtids, GtidSet) else None, self.position)
 
-    def has_topics(self, chunks: Iterable[Chunk]) -> bool:
-        """Return whether the topics of several tables exist; those that do not are created.
-
-        It also returns true if that has failed: `put_chunk` says why.
-        """
+    def topics_of(self, chunks: Iterable[Chunk]) -> list[str]:
+        """Return the topics of tables, without those that `put_chunk` will refuse."""
         topics = []
         for chunk in chunks:
             schema = chunk.schema
@@ -110,6 +107,13 @@ class CopyOutput:
                 topics.append(self._encoder.tables.topic(schema.database, schema.table))
             except UnsupportedChange:
                 continue
+        return topics
+
+    def has_topics(self, topics: list[str]) -> bool:
+        """Return whether topics exist; those that do not are created meanwhile.
+
+        It also returns true if that has failed: `put_chunk` says why.
+        """
         return self._sink.has_topics(topics)
 
     def put_chunk(

@@ -149,6 +149,7 @@ class CopyScheduler:
             for chunk in result.chunks:
                 self._note_read(chunk)
             if result.chunks:
+                result.topics.extend(self._output.topics_of(one.chunk for one in result.chunks))
                 self._read.append(result)
         for copy in [self.copies.numbered(number) for number in jobs.left_out(result)]:
             if copy is not None:
@@ -263,9 +264,7 @@ class CopyScheduler:
 
     def _has_topics(self, result: jobs.RowsRead) -> bool:
         """Return whether the rows of a group may be written; the stream goes on meanwhile."""
-        if not isinstance(result, jobs.GroupRead):
-            return True
-        if self._output.has_topics(chunk.chunk for chunk in result.chunks):
+        if not isinstance(result, jobs.GroupRead) or self._output.has_topics(result.topics):
             return True
         self._not_before = self._output.seconds + _TOPICS_SECONDS
         return False

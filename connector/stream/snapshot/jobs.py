@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from connector.foundation.errors import ConnectorError
 from connector.stream.envelope.copied_chunk import Chunk
@@ -115,6 +115,8 @@ class GroupRead:
 
     job: ChunkGroup
     chunks: list[ChunkRead]
+    # Where the rows go, once it is known; it is asked again and again whether they are there.
+    topics: list[str] = field(default_factory=list)
 
     @property
     def end(self) -> LogPosition:
@@ -254,7 +256,7 @@ def without_copies(results: Iterable[RowsRead], numbers: Container[int]) -> list
         if isinstance(result, GroupRead):
             chunks = [chunk for chunk in result.chunks if chunk.job.copy not in numbers]
             if chunks:
-                kept.append(GroupRead(result.job, chunks))
+                kept.append(GroupRead(result.job, chunks, result.topics))
         elif result.job.copy not in numbers:
             kept.append(result)
     return kept

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from connector.foundation.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
-from connector.foundation.control_records import SnapshotRecord
 from connector.foundation.errors import DecodeError
 from connector.stream.progress import progress_errors
 
@@ -103,7 +102,12 @@ class TableState:
 
     def encode(self) -> bytes:
         """Return the value of the record."""
-        value: SnapshotRecord = asdict(self)  # type: ignore[assignment]  # same keys, by the test
+        # `asdict` would copy every value, and there is a record for each chunk.
+        value = {name: getattr(self, name) for name in _NAMES}
+        value["ranges"] = [
+            {"low": part.low, "high": part.high, "last": part.last, "done": part.done}
+            for part in self.ranges
+        ]
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
     @classmethod
@@ -118,6 +122,9 @@ class TableState:
         except (ValueError, TypeError) as error:
             raise DecodeError(progress_errors.COPY, record=record_name, why=str(error)) from error
         return state
+
+
+_NAMES = tuple(one.name for one in fields(TableState))
 
 
 def snapshot_topic(prefix: str) -> str:
