@@ -47,11 +47,11 @@ def main() -> int:
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
         try:
-            return _run(arguments.config, out)
+            return _run(arguments.configs, out)
         except ModuleNotFoundError as error:
             message = _missing(error)
             # The module that writes status lines cannot be imported either.
-            if _wants_json(arguments.config):
+            if _wants_json(arguments.configs[0]):
                 print(EcsLine("mirror", None).text("failed", fields(message)), file=out)
             else:
                 sys.stderr.write(f"error: {message}\n")
@@ -71,7 +71,15 @@ def _missing(error: ModuleNotFoundError) -> Message:
     return Message(settings_errors.SPARK_EXTRA, {"said": error})
 
 
-def _run(config: Path, out: TextIO) -> int:
+def _run(configs: list[Path], out: TextIO) -> int:
+    if len(configs) > 1 or configs[0].is_dir():
+        from stream_jobs.run.many_jobs import run_files  # noqa: PLC0415  # of an extra
+
+        return run_files(configs, out)
+    return _run_one(configs[0], out)
+
+
+def _run_one(config: Path, out: TextIO) -> int:
     from stream_jobs.run.console_lines import open_lines  # noqa: PLC0415  # of an extra
     from stream_jobs.run.job import run  # noqa: PLC0415  # of an extra
     from stream_jobs.run.metrics import JobMetrics  # noqa: PLC0415  # after what has a clear error

@@ -27,7 +27,16 @@ COMMANDS: Final[Mapping[str, Command]] = {
         Exit codes: 0 stopped on request, or nothing is left (trigger "availableNow"), 1 failed;
         starting again may help, 2 wrong configuration, 3 another process took over the mirror, or
         it belongs to another job.
+
+        Several configurations, or a folder of them, are as many pipelines in one process, with one
+        Spark session. None stops the others: one that fails is started again after a minute. The
+        process ends after SIGTERM, or when no pipeline is left: 1 one has failed last, 3 one was
+        refused, 0 else.
         """,
+        (
+            ("run stream_job.toml", "one pipeline"),
+            ("run shop.toml crm.toml", "two pipelines in one process"),
+        ),
     ),
     "status": Command(
         "Show each table, without Spark.",
@@ -115,12 +124,12 @@ def parser_of(name: str = "") -> ArgumentParser:
     command = COMMANDS[name]
     parser = ArgumentParser(f"{_PROGRAM} {name}", command.summary)
     parser.describe(command.text, *command.examples)
-    parser.add_argument(
-        "config",
-        type=Path,
-        metavar="CONFIG",
-        help="TOML file; `binlog-connector config stream_job.toml` explains the keys.",
-    )
+    explained = "`binlog-connector config stream_job.toml` explains the keys."
+    if name == "run":
+        text = f"TOML file, or a folder of them; {explained}"
+        parser.add_argument("configs", nargs="+", type=Path, metavar="CONFIG", help=text)
+        return parser
+    parser.add_argument("config", type=Path, metavar="CONFIG", help=f"TOML file; {explained}")
     if name in ("status", "cuts"):
         parser.add_argument("--json", action="store_true", help="One JSON object.")
     elif name == "replica":

@@ -65,7 +65,7 @@ _SCRAPE_SECONDS = 6.0
 # Between two attempts to reach Kafka, each of which waits for an answer.
 _KAFKA_SECONDS = 2.0
 # A job that ends at once waits so long for the workers that it has started.
-_WORKERS_SECONDS = 10.0
+WORKERS_SECONDS = 10.0
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -353,10 +353,10 @@ def run(settings: Settings, lines: StatusLines, metrics: JobMetrics) -> int:
     lines.write("starting", name=settings.name, mirror=settings.mirror.path)
     lines.doing("starting Spark")
     try:
-        _on_signals(job.stop_start)
+        on_signals(job.stop_start)
         session = start_session(settings)
         # Spark has installed its own handler for SIGINT.
-        _on_signals(job.stop)
+        on_signals(job.stop)
     except (StopRequested, PySparkException, Py4JError) as error:
         # py4j makes an error of its own of whatever is raised while it waits.
         if job.is_to_stop:
@@ -373,10 +373,11 @@ def run(settings: Settings, lines: StatusLines, metrics: JobMetrics) -> int:
             job.wait_for_scrapes()
         return code
     finally:
-        starting.join(_WORKERS_SECONDS)
+        starting.join(WORKERS_SECONDS)
         session.stop()
 
 
-def _on_signals(act: Callable[[], None]) -> None:
+def on_signals(act: Callable[[], None]) -> None:
+    """Call `act` in the main thread for each SIGTERM and SIGINT from now on."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: act())

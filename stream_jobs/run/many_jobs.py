@@ -1,0 +1,231 @@
+"""Several pipelines in one process: one Spark serves all, with a query and a thread for each.
+
+Each pipeline is a `StreamJob` of its own: its mirror, cuts, quarantine, checkpoint, status lines
+and metrics are those that it would have alone, so one that moves into a process of its own, or into
+this one, goes on where it was. Spark divides its cores among the pipelines that have work
+(`spark.scheduler.mode` FAIR, a pool for each), so that a large batch does not keep the others
+waiting.
+
+*Failing.* No pipeline stops the others. One that fails says so, and is started again after a
+minute; nobody else could, as the process goes on. One whose mirror belongs to another job ends for
+good. The process ends when no pipeline is left, or after a signal: with 1 if one had failed last,
+else with 3 if one was refused, else with 0.
+
+*Output.* Lines of all pipelines come on one output, each whole. Lines in JSON have the name of the
+pipeline anyway; those for people begin with it.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TextIO
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from connector.foundation.errors import ConfigError
+from connector.foundation.errors.message import Message
+from stream_jobs.apply.task import collect_garbage_rarely
+from stream_jobs.errors import job_errors
+from stream_jobs.run.assembly import start_workers
+from stream_jobs.run.console_lines import open_lines
+from stream_jobs.run.job import (
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_REFUSED,
+    WORKERS_SECONDS,
+    StopRequested,
+    StreamJob,
+    on_signals,
+)
+from stream_jobs.run.metrics import JobMetrics
+from stream_jobs.run.metrics_server import metrics_server
+from stream_jobs.run.pipeline_settings import load_pipelines, session_settings
+from stream_jobs.run.spark_session import start_session
+from stream_jobs.run.status_lines import StatusLines
+from stream_jobs.settings import Settings
+from stream_jobs.source.offset_stream import error_message
+
+_EXIT_CONFIG: Final = 2
+# A pipeline that has failed is started again after so long.
+_AGAIN_SECONDS: Final = 60.0
+_POOL: Final = "spark.scheduler.pool"
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """One pipeline of the process, from its first start to its last end."""
+
+    settings: Settings
+    lines: StatusLines
+    metrics: JobMetrics
+    exit_code: int = EXIT_OK
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _job: StreamJob | None = None
+
+    def new_job(self) -> StreamJob:
+        """Return a run of it; raises ConfigError for a path of an unknown storage."""
+        self._job = StreamJob(self.settings, self.lines, self.metrics)
+        if self._stop.is_set():
+            self._job.stop()
+        return self._job
+
+    def stop(self) -> None:
+        """Request a stop after the current batch; returns at once."""
+        self._stop.set()
+        if self._job is not None:
+            self._job.stop()
+
+    @property
+    def is_to_stop(self) -> bool:
+        """Whether a stop was requested."""
+        return self._stop.is_set()
+
+    def run(self, session: SparkSession, again_seconds: float) -> None:
+        """Run until it is stopped, refused, or has nothing left; start it again after a failure.
+
+        An error that nobody expects ends only this run, too, and is told with its trace.
+        """
+        session.sparkContext.setLocalProperty(_POOL, self.settings.name)
+        while True:
+            job = self.new_job()
+            try:
+                self.exit_code = job.run(session)
+            except Exception as error:  # noqa: BLE001  # no pipeline stops the others
+                self.lines.write_trace(error)
+                self.exit_code = job.fail(error_message(error))
+            is_last = self.settings.trigger.kind == "availableNow"
+            if self.exit_code != EXIT_FAILED or is_last or self._stop.wait(again_seconds):
+                return
+
+
+def run_files(paths: Sequence[Path], out: TextIO) -> int:
+    """Run the pipelines of files and folders, with lines on `out`; return the exit code."""
+    try:
+        every = load_pipelines(paths)
+        outputs = SharedOutput(out)
+        with ExitStack() as served:
+            pipelines = [_opened(settings, outputs, served) for settings in every]
+            return _run(pipelines)
+    except ConfigError as error:
+        formats = (Settings.peek(path, "log.format") for path in paths if path.is_file())
+        open_lines(out, next(formats, None)).fail(error.message)
+        return _EXIT_CONFIG
+
+
+def _opened(settings: Settings, outputs: SharedOutput, served: ExitStack) -> Pipeline:
+    """Return a pipeline whose metrics are served; nothing of it runs yet."""
+    metrics = JobMetrics(settings.name)
+    is_json = settings.log.format == "json"
+    output = outputs.of("" if is_json else f"{settings.name}: ")
+    lines = open_lines(output, settings.log.format, settings.name)
+    pipeline = Pipeline(settings, lines, metrics)
+    pipeline.new_job()
+    served.enter_context(metrics_server(metrics, settings.metrics.listen))
+    return pipeline
+
+
+def _run(pipelines: Sequence[Pipeline]) -> int:
+    """Start Spark, and run all pipelines until the last one ends."""
+    for one in pipelines:
+        one.lines.write("starting", name=one.settings.name, mirror=one.settings.mirror.path)
+
+    def stop() -> None:
+        for one in pipelines:
+            one.stop()
+
+    def stop_start() -> None:
+        stop()
+        raise StopRequested
+
+    try:
+        on_signals(stop_start)
+        session = start_session(session_settings([one.settings for one in pipelines]))
+        # Spark has installed its own handler for SIGINT.
+        on_signals(stop)
+    except (StopRequested, PySparkException, Py4JError) as error:
+        # py4j makes an error of its own of whatever is raised while it waits.
+        return _end_without_spark(pipelines, error)
+    starting = start_workers(session)
+    collect_garbage_rarely()
+    try:
+        return run_pipelines(session, pipelines)
+    finally:
+        starting.join(WORKERS_SECONDS)
+        session.stop()
+
+
+def _end_without_spark(pipelines: Sequence[Pipeline], error: Exception) -> int:
+    if pipelines[0].is_to_stop:
+        for one in pipelines:
+            one.lines.write("stopped", end_offsets={})
+        return EXIT_OK
+    problem = Message(job_errors.SPARK_NOT_STARTED, {"why": error_message(error)})
+    for one in pipelines:
+        one.new_job().fail(problem)
+    return EXIT_FAILED
+
+
+def run_pipelines(
+    session: SparkSession, pipelines: Sequence[Pipeline], again_seconds: float = _AGAIN_SECONDS
+) -> int:
+    """Run each pipeline in a thread, with a session of its own over the same Spark.
+
+    A listener of streams hears those of its session alone. Returns the exit code of the process.
+    """
+    threads = [
+        threading.Thread(
+            target=one.run,
+            args=(session.newSession(), again_seconds),
+            name=f"pipeline-{one.settings.name}",
+        )
+        for one in pipelines
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    codes = {one.exit_code for one in pipelines}
+    return next((code for code in (EXIT_FAILED, EXIT_REFUSED) if code in codes), EXIT_OK)
+
+
+class SharedOutput:
+    """One output for the lines of several pipelines, each of them whole."""
+
+    def __init__(self, out: TextIO) -> None:
+        """Write to `out`."""
+        self._out = out
+        self._lock = threading.Lock()
+
+    def of(self, prefix: str) -> TextIO:
+        """Return an output whose lines begin with `prefix`; it is no terminal."""
+        return _Lines(prefix, self._write)
+
+    def _write(self, text: str) -> None:
+        with self._lock:
+            self._out.write(text)
+            self._out.flush()
+
+
+class _Lines(io.StringIO):
+    """Hands on what is written once a line is whole."""
+
+    def __init__(self, prefix: str, write: Callable[[str], None]) -> None:
+        super().__init__()
+        self._prefix = prefix
+        self._hand_on = write
+        self._begun = ""
+        self._own = threading.Lock()
+
+    def write(self, text: str) -> int:
+        with self._own:
+            *whole, self._begun = (self._begun + text).split("\n")
+            if whole:
+                self._hand_on("".join(f"{self._prefix}{line}\n" for line in whole))
+        return len(text)

@@ -1,0 +1,188 @@
+"""Several pipelines in one process: each has its own mirror, and none stops the others."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from connector.foundation.errors import ConfigError
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import job_errors
+from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.run.many_jobs import Pipeline, SharedOutput, run_files, run_pipelines
+from stream_jobs.run.metrics import JobMetrics
+from stream_jobs.run.pipeline_settings import load_pipelines, session_settings
+from stream_jobs.run.status_lines import StatusLines
+from tests.integration.mirror.conftest import SparkJob
+from tests.stream_jobs.told import told
+from tests.stream_jobs.topics import Kafka, SourceTable, column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from connector.foundation.errors.code import ErrorCode
+    from local_stack import KafkaBroker
+
+COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
+SHOP, CRM, HR = "shop", "crm", "hr"
+
+
+def configuration(folder: Path, name: str, **changed: str) -> Path:
+    """Write the configuration of a pipeline, with keys changed."""
+    keys = {
+        "topic_prefix": name,
+        "path": f"{folder}/mirrors/{name}",
+        "checkpoint": f"{folder}/checkpoints/{name}",
+        "listen": f"127.0.0.1:{9000 + len(name)}",
+        "log_level": "ERROR",
+        "file": name,
+    } | changed
+    file = folder / f"{keys['file']}.toml"
+    file.write_text(
+        f"""
+name = "{name}"
+[kafka]
+bootstrap_servers = ["127.0.0.1:1"]
+topic_prefix = "{keys["topic_prefix"]}"
+[mirror]
+path = "{keys["path"]}"
+checkpoint = "{keys["checkpoint"]}"
+[metrics]
+listen = "{keys["listen"]}"
+[log]
+format = "json"
+[spark]
+log_level = "{keys["log_level"]}"
+""",
+        encoding="utf-8",
+    )
+    return file
+
+
+@pytest.mark.parametrize(
+    ("code", "changed"),
+    [
+        (job_errors.SAME_NAME, {"name": "shop", "topic_prefix": "crm", "file": "b"}),
+        (job_errors.SAME_PREFIX, {"topic_prefix": "shop"}),
+        (job_errors.MIRRORS_OVERLAP, {"path": "{folder}/mirrors/shop"}),
+        (job_errors.MIRRORS_OVERLAP, {"path": "file://{folder}/mirrors/shop/inside"}),
+        (job_errors.MIRRORS_OVERLAP, {"path": "{folder}/mirrors/"}),
+        (job_errors.CHECKPOINTS_OVERLAP, {"checkpoint": "{folder}/checkpoints/shop"}),
+        (job_errors.SAME_LISTEN, {"listen": "127.0.0.1:9004"}),
+        (job_errors.OTHER_SPARK, {"log_level": "INFO"}),
+    ],
+)
+def test_two_pipelines_in_each_others_way_are_refused_before_anything_is_written(
+    tmp_path: Path, code: ErrorCode, changed: dict[str, str]
+) -> None:
+    keys = {key: value.format(folder=tmp_path) for key, value in changed.items()}
+    first = configuration(tmp_path, SHOP)
+    second = configuration(tmp_path, keys.pop("name", CRM), **keys)
+    with pytest.raises(ConfigError) as caught:
+        load_pipelines([first, second])
+    assert caught.value.code == code
+    out = io.StringIO()
+    assert run_files([tmp_path], out) == 2
+    assert told(out.getvalue())["code"] == code.code
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".toml", ".toml"]
+
+
+def test_a_folder_stands_for_its_files_and_an_empty_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_pipelines([tmp_path])
+    assert caught.value.code == job_errors.NO_PIPELINES
+    files = [configuration(tmp_path, name) for name in (SHOP, CRM)]
+    settings = load_pipelines([tmp_path, *files])
+    assert [each.name for each in settings] == [CRM, SHOP]
+    assert session_settings(settings).spark.settings["spark.scheduler.mode"] == "FAIR"
+
+
+def test_lines_of_all_are_whole_and_begin_with_the_name() -> None:
+    out = io.StringIO()
+    shared = SharedOutput(out)
+    one, other = shared.of("shop: "), shared.of("")
+    print("a", end="", file=one)
+    print('{"b": 1}', file=other)
+    print("c", file=one)
+    print("d\ne", file=one)
+    assert out.getvalue() == '{"b": 1}\nshop: ac\nshop: d\nshop: e\n'
+
+
+class Fleet:
+    """Pipelines over topics of their own, run in one process."""
+
+    def __init__(self, session: SparkSession, broker: KafkaBroker, folder: Path) -> None:
+        self.session = session
+        self.jobs: dict[str, SparkJob] = {}
+        self._broker = broker
+        self._folder = folder
+        self.exit_code = -1
+
+    def add(self, name: str) -> SparkJob:
+        """Add a pipeline with a table of two rows."""
+        topics = Kafka(self._broker.endpoint.bootstrap, f"{name}{id(self):x}")
+        job = self.jobs[name] = SparkJob(self.session, topics, self._folder / name)
+        table = SourceTable(topics, "items", COLUMNS).create()
+        for number in (1, 2):
+            table.insert({"id": number, "name": f"{name} {number}"})
+        return job
+
+    def run(self, again_seconds: float = 60.0) -> dict[str, list[dict[str, Any]]]:
+        """Apply what is there now, and return the status lines by pipeline."""
+        out = io.StringIO()
+        outputs = SharedOutput(out)
+        pipelines = []
+        for name, job in self.jobs.items():
+            job.kafka.settle()
+            settings = job.settings().model_copy(update={"name": name})
+            lines = StatusLines(outputs.of(""), name)
+            pipelines.append(Pipeline(settings, lines, JobMetrics(name)))
+        self.exit_code = run_pipelines(self.session, pipelines, again_seconds)
+        lines_of: dict[str, list[dict[str, Any]]] = {name: [] for name in self.jobs}
+        for text in out.getvalue().splitlines():
+            lines_of[json.loads(text)["labels.pipeline"]].append(told(text))
+        return lines_of
+
+
+@pytest.fixture
+def fleet(spark: SparkSession, kafka_broker: KafkaBroker, tmp_path: Path) -> Iterator[Fleet]:
+    """No pipeline yet."""
+    pipelines = Fleet(spark, kafka_broker, tmp_path)
+    yield pipelines
+    for job in pipelines.jobs.values():
+        job.kafka.close()
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_pipelines_stay_apart_one_that_is_refused_stops_no_other_and_a_new_one_joins(
+    fleet: Fleet,
+) -> None:
+    for name in (SHOP, CRM):
+        fleet.add(name)
+    other = Owner("other", "other", "host", 1, "2026-01-01T00:00:00+00:00", "epoch")
+    mirror = fleet.jobs[CRM].folder / "mirror"
+    Ownership(LocalStorage(str(mirror)), str(mirror), other).claim()
+    lines = fleet.run()
+    assert fleet.exit_code == 3
+    assert lines[CRM][-1]["code"] == job_errors.OTHER_OWNER.code
+    assert not (mirror / "shop").exists()
+    assert lines[SHOP][-1]["event"] == "stopped"
+    assert fleet.jobs[SHOP].rows("items") == [(1, "shop 1"), (2, "shop 2")]
+
+    for file in (mirror / "_cdc" / "owner").iterdir():
+        file.unlink()
+    fleet.add(HR)
+    lines = fleet.run()
+    assert fleet.exit_code == 0
+    for name, job in fleet.jobs.items():
+        assert job.rows("items") == [(1, f"{name} 1"), (2, f"{name} 2")]
+        assert {line["event"] for line in lines[name]} >= {"started", "stopped"}
+    applied = [sum(one["event"] == "batch_applied" for one in lines[name]) for name in lines]
+    assert (applied[0], all(applied[1:])) == (0, True), lines
