@@ -50,7 +50,7 @@ NO_PIPELINES = code.configuration_error(
     cause="A folder stands for each file in it whose name ends with .toml.",
     example={"folder": "/etc/mirrors"},
 )
-SAME_NAME = code.configuration_error(
+SAME_PIPELINE_NAME = code.configuration_error(
     "M108",
     "{path} and {other} have the same name, {value}",
     "give each pipeline its own name",

@@ -46,7 +46,7 @@ from stream_jobs.run.job import (
 )
 from stream_jobs.run.metrics import JobMetrics
 from stream_jobs.run.metrics_server import metrics_server
-from stream_jobs.run.pipeline_settings import load_pipelines, session_settings
+from stream_jobs.run.pipeline_settings import configuration_files, load_pipelines, session_settings
 from stream_jobs.run.spark_session import start_session
 from stream_jobs.run.status_lines import StatusLines
 from stream_jobs.settings import Settings
@@ -107,15 +107,17 @@ class Pipeline:
 
 def run_files(paths: Sequence[Path], out: TextIO) -> int:
     """Run the pipelines of files and folders, with lines on `out`; return the exit code."""
+    files: list[Path] = []
     try:
-        every = load_pipelines(paths)
+        files = configuration_files(paths)
+        every = load_pipelines(files)
         outputs = SharedOutput(out)
         with ExitStack() as served:
             pipelines = [_opened(settings, outputs, served) for settings in every]
             return _run(pipelines)
     except ConfigError as error:
-        formats = (Settings.peek(path, "log.format") for path in paths if path.is_file())
-        open_lines(out, next(formats, None)).fail(error.message)
+        is_json = any(Settings.peek(file, "log.format") == "json" for file in files)
+        open_lines(out, "json" if is_json else None).fail(error.message)
         return _EXIT_CONFIG
 
 

@@ -21,18 +21,22 @@ from stream_jobs.settings import Settings, load_settings
 _SCHEDULER: Final = {"spark.scheduler.mode": "FAIR"}
 
 
-def load_pipelines(paths: Sequence[Path]) -> list[Settings]:
-    """Read files, and each *.toml of folders.
-
-    Raises ConfigError for a wrong file, a folder without one, and for two pipelines that are in
-    each other's way.
-    """
+def configuration_files(paths: Sequence[Path]) -> list[Path]:
+    """Return files, and each *.toml of folders, once each; raises ConfigError for an empty one."""
     files: dict[Path, None] = {}
     for path in paths:
         inside = sorted(path.glob("*.toml")) if path.is_dir() else [path]
         if not inside:
             raise ConfigError(job_errors.NO_PIPELINES, folder=path)
         files.update(dict.fromkeys(inside))
+    return list(files)
+
+
+def load_pipelines(files: Sequence[Path]) -> list[Settings]:
+    """Read the files of all pipelines.
+
+    Raises ConfigError for a wrong file, and for two pipelines that are in each other's way.
+    """
     pipelines = {file: load_settings(file) for file in files}
     for one, other in combinations(pipelines, 2):
         _refuse_clash(one, pipelines[one], other, pipelines[other])
@@ -66,7 +70,7 @@ def _clashes(one: Settings, other: Settings) -> list[tuple[ErrorCode, str]]:
     brokers = set(one.kafka.bootstrap_servers) & set(other.kafka.bootstrap_servers)
     listen = one.metrics.listen
     tried: tuple[tuple[bool, ErrorCode, str], ...] = (
-        (one.name == other.name, job_errors.SAME_NAME, one.name),
+        (one.name == other.name, job_errors.SAME_PIPELINE_NAME, one.name),
         (
             bool(brokers) and one.kafka.topic_prefix == other.kafka.topic_prefix,
             job_errors.SAME_PREFIX,

@@ -14,7 +14,7 @@ from stream_jobs.errors import job_errors
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.run.many_jobs import Pipeline, SharedOutput, run_files, run_pipelines
 from stream_jobs.run.metrics import JobMetrics
-from stream_jobs.run.pipeline_settings import load_pipelines, session_settings
+from stream_jobs.run.pipeline_settings import configuration_files, load_pipelines, session_settings
 from stream_jobs.run.status_lines import StatusLines
 from tests.integration.mirror.conftest import SparkJob
 from tests.stream_jobs.told import told
@@ -68,7 +68,7 @@ log_level = "{keys["log_level"]}"
 @pytest.mark.parametrize(
     ("code", "changed"),
     [
-        (job_errors.SAME_NAME, {"name": "shop", "topic_prefix": "crm", "file": "b"}),
+        (job_errors.SAME_PIPELINE_NAME, {"name": "shop", "topic_prefix": "crm", "file": "b"}),
         (job_errors.SAME_PREFIX, {"topic_prefix": "shop"}),
         (job_errors.MIRRORS_OVERLAP, {"path": "{folder}/mirrors/shop"}),
         (job_errors.MIRRORS_OVERLAP, {"path": "file://{folder}/mirrors/shop/inside"}),
@@ -95,10 +95,10 @@ def test_two_pipelines_in_each_others_way_are_refused_before_anything_is_written
 
 def test_a_folder_stands_for_its_files_and_an_empty_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        load_pipelines([tmp_path])
+        configuration_files([tmp_path])
     assert caught.value.code == job_errors.NO_PIPELINES
     files = [configuration(tmp_path, name) for name in (SHOP, CRM)]
-    settings = load_pipelines([tmp_path, *files])
+    settings = load_pipelines(configuration_files([tmp_path, *files]))
     assert [each.name for each in settings] == [CRM, SHOP]
     assert session_settings(settings).spark.settings["spark.scheduler.mode"] == "FAIR"
 
