@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -27,7 +27,7 @@ from pydantic_settings import SettingsConfigDict
 from connector.foundation.settings import settings_errors, values
 from connector.foundation.settings.credentials import KafkaLogin, read_secret
 from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
-from stream_jobs.errors import job_errors
+from stream_jobs.errors import job_errors, shard_errors
 from stream_jobs.source.topics import BrokerConfig
 
 
@@ -110,6 +110,35 @@ class MirrorSettings(Section):
     hash_salt: Annotated[SecretStr, Field(min_length=16)] | None = None
 
 
+def _as_shard_pattern(value: str) -> str:
+    try:
+        has_group = "shard" in re.compile(value).groupindex
+    except re.error:
+        has_group = False
+    if value and not has_group:
+        raise UnfitValueError(shard_errors.SHARD_PATTERN, value=value)
+    return value
+
+
+class ShardSettings(Section):
+    """How tables share one mirror: each is a shard of it."""
+
+    # A column that the mirror has before those of the tables.
+    column: Annotated[str, Field(min_length=1, pattern=r"^[^_]")]
+    # What the rows of the tables have there: a constant, or a part of `database.table`.
+    value: str = ""
+    pattern: Annotated[str, AfterValidator(_as_shard_pattern)] = ""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ShardSettings:
+        if bool(self.value) == bool(self.pattern):
+            raise UnfitValueError(shard_errors.SHARD_VALUE)
+        return self
+
+
+_OWN_NAME: Final = "{database}.{table}"
+
+
 class TableSettings(Section):
     """What differs for the tables that a pattern names."""
 
@@ -120,7 +149,9 @@ class TableSettings(Section):
     # Whether the tables have no mirror, and their topics are not read.
     skip: bool = False
     # The database and the name of the mirror.
-    name: Annotated[str, AfterValidator(_as_mirror_name)] = "{database}.{table}"
+    name: Annotated[str, AfterValidator(_as_mirror_name)] = _OWN_NAME
+    # None: each table has a mirror of its own.
+    shard: ShardSettings | None = None
     # Empty: those of `mirror`.
     formats: Formats = []
     # Names or patterns of columns. The first of these that names a column decides.
@@ -139,6 +170,15 @@ class TableSettings(Section):
     def _one_layout(cls, value: list[str], info: ValidationInfo) -> list[str]:
         if value and info.data.get("partition_by"):
             raise UnfitValueError(job_errors.TWO_LAYOUTS)
+        if value and info.data.get("shard"):
+            raise UnfitValueError(shard_errors.SHARD_CLUSTER)
+        return value
+
+    @field_validator("shard")
+    @classmethod
+    def _one_mirror(cls, value: ShardSettings | None, info: ValidationInfo) -> ShardSettings | None:
+        if value is not None and info.data.get("name") == _OWN_NAME:
+            raise UnfitValueError(shard_errors.SHARD_NAME, name=_OWN_NAME)
         return value
 
 
@@ -315,6 +355,14 @@ class Settings(FileSettings):
         mirror = info.data.get("mirror")
         if mirror is not None and mirror.hash_salt is None and any(t.hash_columns for t in value):
             raise UnfitValueError(job_errors.NO_SALT)
+        return value
+
+    @field_validator("replica")
+    @classmethod
+    def _no_shards(cls, value: ReplicaSettings, info: ValidationInfo) -> ReplicaSettings:
+        tables = info.data.get("tables", ())
+        if value.url is not None and any(table.shard is not None for table in tables):
+            raise UnfitValueError(shard_errors.SHARD_REPLICA)
         return value
 
     @field_validator("cuts")

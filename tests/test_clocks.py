@@ -103,7 +103,7 @@ REASONS: Final = {
     "stream_jobs/run/iceberg_publication.py IcebergPublication._kept_cuts": "the age of cuts",
     "stream_jobs/run/iceberg_publication.py IcebergPublication._publish_older": PUBLISHED,
     "stream_jobs/run/iceberg_publication.py IcebergPublication._note_published": SHOWN,
-    "stream_jobs/run/iceberg_publication.py IcebergPublication._publish_topic": SHOWN,
+    "stream_jobs/run/iceberg_publication.py IcebergPublication._publish_mirror": SHOWN,
     "stream_jobs/run/iceberg_publication.py IcebergPublication._tag": SHOWN,
     "stream_jobs/run/iceberg_publication.py IcebergPublication._write_record": SHOWN,
     "stream_jobs/run/iceberg_publication.py IcebergPublication.publish": PUBLISHED,

@@ -43,7 +43,7 @@ def keys_since_cut(
     read any more, or if Kafka has deleted records since then; and the errors of the pipeline.
     """
     facts = CutSummary.of(cut)
-    own = cut.tables.get(result.name)
+    own = cut.tables.get(mirror.name_in_cuts)
     if own is None or own.generation != mirror.snapshot.metadata.table_id:
         result.compared_since = IncrementalScope(facts, None, _NOT_IN_CUT)
         return None

@@ -33,6 +33,7 @@ from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import MODE_PROPERTY
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.quarantine_files import QuarantineFiles
+from stream_jobs.tables.shard_table import shard_of_file
 from verification import verify_errors
 from verification.checksums import Checksums
 from verification.digests import Digest, places_of, row_digests
@@ -131,6 +132,9 @@ class MirrorSide:
         """
         self._mirror = mirror
         self._table = schema.name
+        # What cuts call the Delta table.
+        self.name_in_cuts = schema.mirror_name
+        self._shard = schema.chosen.shard
         properties = mirror.delta.snapshot.configuration
         mode = properties.get(MODE_PROPERTY, "current")
         # Rows without a key are counted, and a journal tells the last change of a key.
@@ -162,7 +166,16 @@ class MirrorSide:
     @property
     def log(self) -> Log:
         """The log of the table, which has older versions."""
-        return Log(self._mirror.delta.storage, self._mirror.delta.path)
+        return self._mirror.delta.log
+
+    @property
+    def whole(self) -> DeltaTable:
+        """The Delta table, in which a shard of several is only a part."""
+        return self._mirror.delta.whole
+
+    def has_file(self, whole: Snapshot, file: DataFile) -> bool:
+        """Return whether a file of a version of the Delta table has rows of this side."""
+        return self._shard is None or shard_of_file(whole, file) == self._shard.value
 
     def physical_name(self, name: str) -> str:
         """Return the name of a column in the statistics of files."""

@@ -20,6 +20,7 @@ from verification.pipeline import Pipeline
 from verification.replica_side import ReplicaServer
 from verification.report import TableResult
 from verification.run_progress import RunProgress
+from verification.shard_check import surplus_shards
 from verification.small_tables import SmallTables
 from verification.table_check import Limits
 from verification.table_comparison import TableComparison
@@ -60,6 +61,8 @@ def verify(
         for result in _tables(pipeline, comparison, names, state):
             progress.end(result.name, result.rows + result.mirror_rows)
             yield result
+        if not (patterns or of_replica):
+            yield from surplus_shards(mirror, names)
         if state is not None:
             state.end()
 
@@ -128,7 +131,7 @@ def what_is_compared(
     pipeline: Pipeline, job: JobSettings, server: ReplicaServer | None, patterns: Sequence[str]
 ) -> dict[str, object]:
     """Return what is compared with what, by words that people know."""
-    choices = [table.model_dump(mode="json") for table in job.tables]
+    choices = [table.model_dump(mode="json", exclude_none=True) for table in job.tables]
     return {
         "pipeline": pipeline.settings.name,
         "topic prefix": job.kafka.topic_prefix,

@@ -50,7 +50,7 @@ class SideFactory:
         schema.refuse_unfit()
         base = self._job.mirror.path
         path = mirror_path(self._storage, *schema.place)
-        own = MirrorTable.open(self._storage, path, schema.name, base)
+        own = MirrorTable.open(self._storage, path, schema.name, base, schema.chosen.shard)
         if own is None:
             chosen = self._choices.of(schema.database, schema.table)
             if not schema.key and chosen.mode != RowCounts.name:

@@ -187,7 +187,7 @@ class TableComparison:
                     self._limits_of(own),
                     result,
                     show,
-                    self._origins(own, source, result),
+                    self._origins(own, source),
                     wanted,
                     self._equal_ranges(source, own, result),
                 ).run(is_summed=scope == "rows")
@@ -226,14 +226,14 @@ class TableComparison:
         intervals = Intervals(side, past.key_since(), times, most)
         result.intervals = intervals.wrong()
 
-    def _origins(self, side: Side, source: SourceTable, result: TableResult) -> RowOrigins | None:
+    def _origins(self, side: Side, source: SourceTable) -> RowOrigins | None:
         """Return what tells since when a mirror has its rows.
 
         A replica has no versions, and in a journal no row takes the place of another one.
         """
         if not isinstance(side, MirrorSide) or isinstance(side, JournalSide):
             return None
-        return RowOrigins(side, self._cuts, result.name, source.key_number)
+        return RowOrigins(side, self._cuts, side.name_in_cuts, source.key_number)
 
     def _wanted(
         self, source: SourceTable, mirror: Side, result: TableResult, scope: Scope

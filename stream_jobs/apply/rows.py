@@ -16,7 +16,7 @@ from stream_jobs.apply.row_images import SOURCE, read_images
 from stream_jobs.apply.table_failures import InvalidRecordError
 from stream_jobs.apply.task_messages import RecordMapping
 from stream_jobs.delta.columns import Column
-from stream_jobs.source.column_types import ColumnType
+from stream_jobs.source.column_types import ColumnType, holds_all_values
 from stream_jobs.source.sequence import HI, LO
 from stream_jobs.source.table_schema import TableSchema
 
@@ -174,7 +174,11 @@ class RowReader:
 
     def _stored(self, column: Column) -> pa.DataType:
         own = self.target.by_name.get(column.name)
-        return column.type if own is None else ColumnType.of(own).stored
+        if own is None:
+            return column.type
+        # Other shards of the mirror may need a wider type.
+        stored = ColumnType.of(own).stored
+        return column.type if holds_all_values(column.type, stored) else stored
 
 
 def split(changes: Changes, places: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ class TableCommit:
     removed: Sequence[DataFile] = ()
     metadata: Metadata | None = None
     domains: Mapping[str, str] = field(default_factory=dict)
+    removed_domains: Sequence[str] = ()
     transactions: Mapping[str, int] = field(default_factory=dict)
     # Columns that a row of `new` has in common with the dead one that it replaces, for the feed.
     key: Sequence[str] = ()
@@ -110,10 +112,23 @@ class DeltaTable:
         table._count(began, len(content), changes_rows=False)
         return table
 
+    @property
+    def log(self) -> Log:
+        """The log of the table, which has older versions."""
+        return self._log
+
     def take_costs(self) -> CommitCosts:
         """Return what commits have cost since the last call, or since this object is there."""
         costs, self._costs = self._costs, CommitCosts()
         return costs
+
+    def _add_costs(self, costs: CommitCosts) -> None:
+        """Count what commits of another object have cost."""
+        own = self._costs
+        own.commits += costs.commits
+        own.seconds += costs.seconds
+        own.bytes += costs.bytes
+        own.changed_ms = costs.changed_ms or own.changed_ms
 
     def add_written(self, size: int) -> None:
         """Count bytes that were written for this table beside its commits."""
@@ -128,6 +143,15 @@ class DeltaTable:
     def storage(self) -> Storage:
         """The storage of the table."""
         return self._log.storage
+
+    @property
+    def whole(self) -> DeltaTable:
+        """The table itself; another object if this one shows a part of it."""
+        return self
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Keep others from committing meanwhile who write other parts of the table."""
+        return nullcontext()
 
     def refresh(self) -> Snapshot:
         """Read what others have committed, and return the newest version."""
@@ -183,6 +207,8 @@ class DeltaTable:
         if change.metadata:
             yield change.metadata.action()
         yield from _domains(change.domains)
+        for domain in change.removed_domains:
+            yield _domain(domain, "", is_removed=True)
         for application, version in change.transactions.items():
             yield {"txn": {"appId": application, "version": version, "lastUpdated": at}}
         missing = [f.path for f in change.removed if not self.snapshot.has([f])]
@@ -255,10 +281,14 @@ class _KilledRows(NamedTuple):
 
 def _domains(domains: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for domain, configuration in domains.items():
-        yield {
-            "domainMetadata": {
-                "domain": domain,
-                "configuration": configuration,
-                "removed": False,
-            }
+        yield _domain(domain, configuration)
+
+
+def _domain(domain: str, configuration: str, *, is_removed: bool = False) -> dict[str, Any]:
+    return {
+        "domainMetadata": {
+            "domain": domain,
+            "configuration": configuration,
+            "removed": is_removed,
         }
+    }

@@ -19,3 +19,7 @@ class CommitConflict(MirrorError):
         """Name the version that exists."""
         super().__init__(code, version=version, **facts)
         self.version = version
+
+
+class ShardOvertaken(CommitConflict):
+    """Another shard of the same mirror has committed what this commit does not know."""

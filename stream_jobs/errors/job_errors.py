@@ -382,7 +382,8 @@ WRONG_LAYOUT = table_failure(
 NAME_TWICE = table_failure(
     "M711",
     "{table} and {others} would have the same mirror {name}",
-    "give one of them another name in [[tables]], or set skip = true for it",
+    "give one of them another name in [[tables]], set skip = true for it, or make all of them "
+    "shards of the mirror (shard)",
     cause="Each mirror belongs to one table. `name` gives the same name to several ones.",
     example={"others": ["crm.orders"], "name": "sales.orders"},
 )

@@ -140,9 +140,7 @@ class BatchApplier:
         for topic, request in requests.items():
             try:
                 if request.rebuild:
-                    self._cuts.record.forget(self._states.name(topic))
-                    self._isolation.rebuild(request)
-                    self._forget(topic)
+                    self._rebuild(request)
                 ranges += self._isolation.ranges(topic)
             except MirrorError as error:
                 failed[topic] = error
@@ -275,6 +273,14 @@ class BatchApplier:
         for topic, error in errors.items():
             left_out[topic] = self._states.name(topic), f"[{error.code.code}] {error.text}"
         return self._cuts.finish(left_out)
+
+    def _rebuild(self, request: ResumeRequest) -> None:
+        """Throw the mirror of a table away, or its part of one that shards share."""
+        self.services.registry.refresh()
+        if self._states.shared(request.topic) is None:
+            self._cuts.record.forget(self._states.name(request.topic))
+        self._isolation.rebuild(request, self._states.merged)
+        self._forget(request.topic)
 
     def _forget(self, topic: str) -> None:
         """Look at the mirror of a topic again."""

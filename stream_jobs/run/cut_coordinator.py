@@ -171,24 +171,36 @@ class CutCoordinator:
         if target is None:
             return None
         missing = dict(left_out.values())
-        tables, times = {}, []
+        tables, times, mirrors = {}, [], {}
         for state in self._followed(target, left_out.keys(), missing):
             if not self._has_come(state, target.ends[state.topic]):
                 return None
             if state.mirror is not None and state.schema is not None:
-                tables[state.schema.name] = _table_at_cut(state.mirror)
+                mirrors[state.schema.name] = state.schema.mirror_name
+                tables[state.schema.mirror_name] = _table_at_cut(state.mirror)
                 times.append(state.mirror.progress.source_ts_ms)
                 if _is_beyond(state.mirror, target.delivered.bound):
                     # It was applied without a target; a later one will do.
                     self._target = None
                     return None
-        for name in target.incomplete.keys() & tables.keys():
+        for name in target.incomplete.keys() & mirrors.keys():
             missing[name] = target.incomplete[name]
-            del tables[name]
+            tables.pop(mirrors[name], None)
+        self._leave_out(target.ends, tables, missing)
         self._target = None
         self.problem = None
         latest = max((at for at in times if at is not None), default=None)
         return self.record.add(target.delivered, tables, missing, latest)
+
+    def _leave_out(
+        self, topics: Iterable[str], tables: dict[str, CutTable], missing: dict[str, str]
+    ) -> None:
+        """Leave a mirror out of a cut if one of its shards is `missing`, and say which one."""
+        for topic in topics if missing else ():
+            name, mirror = self._states.name(topic), self._states.mirror_name(topic)
+            if mirror != name and name in missing:
+                tables.pop(mirror, None)
+                missing[mirror] = f"{name}: {missing[name]}"
 
     def _followed(
         self, target: CutTarget, left_out: Collection[str], missing: dict[str, str]
@@ -263,7 +275,7 @@ class CutCoordinator:
 
 
 def _table_at_cut(own: MirrorTable) -> CutTable:
-    snapshot = own.delta.snapshot
+    snapshot = own.delta.whole.snapshot
     return CutTable(own.delta.path, snapshot.version, snapshot.metadata.table_id)
 
 

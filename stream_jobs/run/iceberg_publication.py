@@ -103,19 +103,28 @@ class IcebergPublication:
         If `is_rewrite`, they have the same rows as before.
         """
         versions = (
-            (table.mirror.delta.path, schema, table.mirror.delta.snapshot)
+            (table.mirror.delta.path, schema, table.mirror.delta.whole.snapshot)
             for table in tables
             if (schema := self._published_schema(table.topic)) is not None
         )
         self.queue.note(versions, cut, is_rewrite=is_rewrite)
 
     def _published_schema(self, topic: str) -> TableSchema | None:
-        """Return the newest column list of a table that is published; None if it is not."""
+        """Return the newest column list of a table that is published; None if it is not.
+
+        It has the name of the mirror, which shards share.
+        """
         history = self._services.registry.history(topic)
         if not history or history[-1].chosen.is_skipped:
             return None
         newest = history[-1]
-        return newest if self._choices.has_iceberg(newest.database, newest.table) else None
+        is_iceberg = self._choices.has_iceberg(newest.database, newest.table)
+        return newest.of_mirror if is_iceberg else None
+
+    def _published_schemas(self) -> list[TableSchema]:
+        """Return what `_published_schema` does for all tables, once for each mirror."""
+        schemas = map(self._published_schema, self._services.registry.topics())
+        return list({schema.name: schema for schema in schemas if schema is not None}.values())
 
     def kept_since(self, table: ChangedTable, at: int) -> int:
         """Return the time before `at` for which Delta's files are needed, as the time of a cleanup.
@@ -175,22 +184,20 @@ class IcebergPublication:
         services = self._services
         try:
             services.registry.refresh()
-            topics = services.registry.topics()
         except MirrorError:
             # Batches meet the same, and tell it.
             return False
         occasion = Occasion(now(), cuts=self._kept_cuts(None))
         with ThreadPoolExecutor(self._limits.threads) as pool:
-            list(pool.map(lambda topic: self._publish_topic(topic, occasion), topics))
+            schemas = self._published_schemas()
+            list(pool.map(lambda schema: self._publish_mirror(schema, occasion), schemas))
         self._commit_to_catalog()
         self._write_record()
         return True
 
-    def _publish_topic(self, topic: str, occasion: Occasion) -> None:
+    def _publish_mirror(self, schema: TableSchema, occasion: Occasion) -> None:
         """Publish the newest version of a table that no batch has changed."""
-        schema, storage = self._published_schema(topic), self._services.storage
-        if schema is None:
-            return
+        storage = self._services.storage
         try:
             path = path_in(storage, schema)
             is_newest = self._is_newest(path)
@@ -282,10 +289,9 @@ class IcebergPublication:
         began = time.monotonic()
         if (began - self._tagged_at) * _TAGGING_SHARE < self._tag_seconds:
             return False
-        wanted = filter(None, map(self._published_schema, self._services.registry.topics()))
         others = [
             (schema, cut.tables[schema.name])
-            for schema in wanted
+            for schema in self._published_schemas()
             if schema.name in cut.tables and cut.tables[schema.name].path not in versions
         ]
         done = list(pool.map(lambda item: self._tag(item[0], item[1], occasion, cut), others))

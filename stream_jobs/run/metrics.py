@@ -340,7 +340,8 @@ class IdleTables:
         table = TableMetrics(newest.database, newest.table)
         try:
             path = path_in(services.storage, newest)
-            own = MirrorTable.open(services.storage, path, newest.name, services.base)
+            shard = newest.chosen.shard
+            own = MirrorTable.open(services.storage, path, newest.name, services.base, shard)
         except MirrorError:
             # A batch of this table says why; nobody reads it before.
             return table

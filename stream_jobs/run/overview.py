@@ -204,7 +204,7 @@ class Overview:
         if own is not None:
             self._describe(own, status)
             if self._choices.has_iceberg(history[-1].database, history[-1].table):
-                self._describe_iceberg(own, status)
+                self._describe_iceberg(own, status, history[-1].mirror_name)
             elif self._has_older:
                 self._describe_older(own, status)
             begun = own.progress.offsets
@@ -220,9 +220,8 @@ class Overview:
 
     def _opened(self, schema: TableSchema, status: TableStatus) -> MirrorTable | None:
         try:
-            return MirrorTable.open(
-                self._storage, path_in(self._storage, schema), schema.name, self._base
-            )
+            path, shard = path_in(self._storage, schema), schema.chosen.shard
+            return MirrorTable.open(self._storage, path, schema.name, self._base, shard)
         except MirrorError as error:
             status.state, status.code, status.reason = UNREADABLE, error.code.code, error.text
             return None
@@ -238,8 +237,8 @@ class Overview:
             status.last_commit = _time(first.get("commitInfo", {}).get("timestamp"))
         status.last_change = _time(own.progress.source_ts_ms)
 
-    def _describe_iceberg(self, own: MirrorTable, status: TableStatus) -> None:
-        problem = self._published.problems.get(status.table)
+    def _describe_iceberg(self, own: MirrorTable, status: TableStatus, name: str) -> None:
+        problem = self._published.problems.get(name)
         if problem is not None:
             status.iceberg_since, status.iceberg_code = problem.since, problem.code
             status.iceberg_reason = problem.error

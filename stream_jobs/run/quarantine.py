@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.iceberg.table_files import TableFiles
 from stream_jobs.source.topics import OffsetRange
+from stream_jobs.tables.merged_table import MergedTables
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles, ResumeRequest
@@ -115,17 +116,21 @@ class Quarantine:
                     first=first_offset,
                 )
 
-    def rebuild(self, request: ResumeRequest) -> None:
+    def rebuild(self, request: ResumeRequest, merged: MergedTables) -> None:
         """Throw the mirror away; the table begins with the first records that Kafka has.
 
-        A crash in between repeats this. Raises MirrorError if the place of the mirror holds
-        something else, which stays.
+        Of a mirror that is one of those which shards share, only the shard goes. A crash in between
+        repeats this. Raises MirrorError if the place of the mirror holds something else, which
+        stays.
         """
         topic, services = request.topic, self._services
-        services.registry.refresh()
         history = services.registry.history(topic)
+        path, name = "", ""
         if history:
             path, name = path_in(services.storage, history[-1]), history[-1].name
+        if history and (shard := history[-1].chosen.shard) is not None:
+            merged.at(path).remove(shard, name, services.base)
+        elif history:
             _refuse_foreign(services, path, name)
             TableFiles(services.storage, services.base).delete(path)
             for file in list(services.storage.list(path)):

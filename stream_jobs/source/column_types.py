@@ -266,3 +266,23 @@ def decimal_texts(values: pa.Array) -> pa.Array:
     after = pc.utf8_slice_codeunits(digits, -scale)
     sign = pc.if_else(is_negative, "-", "")
     return pc.binary_join_element_wise(pc.binary_join_element_wise(sign, before, ""), after, ".")
+
+
+# Digits of the largest number of so many bits.
+_DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 19}
+
+
+def holds_all_values(wide: pa.DataType, narrow: pa.DataType) -> bool:
+    """Return whether every value of `narrow` is one of `wide`."""
+    types = pa.types
+    if types.is_integer(narrow):
+        if types.is_integer(wide):
+            return bool(wide.bit_width >= narrow.bit_width)
+        digits = _DIGITS[narrow.bit_width]
+        return bool(types.is_decimal(wide) and wide.precision - wide.scale >= digits)
+    if types.is_decimal(narrow) and types.is_decimal(wide):
+        return bool(
+            wide.scale >= narrow.scale
+            and wide.precision - wide.scale >= narrow.precision - narrow.scale
+        )
+    return bool(types.is_float32(narrow) and types.is_float64(wide))

@@ -7,15 +7,22 @@ change nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from connector.foundation.contract import COLUMN_TYPES, EXACT, SchemaColumn, SchemaRecord, Sequence
 from connector.foundation.errors.message import Message
 from connector.foundation.record_formats import read_document
-from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.errors import MirrorError, job_errors, shard_errors
 from stream_jobs.source.sequence import PackedSequence
+
+
+class Shard(NamedTuple):
+    """What the rows of one table have in a mirror that several tables share."""
+
+    column: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,8 @@ class TableOptions:
     is_skipped: bool = False
     # The database and the name of the mirror; None: those of the table.
     place: tuple[str, str] | None = None
+    # None: the mirror belongs to this table alone.
+    shard: Shard | None = None
     # By the name of each column that is excluded, hashed or masked, in which way.
     hidden: Mapping[str, str] = field(default_factory=dict)
     # All columns at the source.
@@ -117,6 +126,19 @@ class TableSchema:
         """The database and the name of the mirror."""
         return self.chosen.place or (self.database, self.table)
 
+    @property
+    def mirror_name(self) -> str:
+        """What the Delta table is called: `database.table`, which shards share."""
+        return self.name if self.chosen.shard is None else ".".join(self.place)
+
+    @property
+    def of_mirror(self) -> TableSchema:
+        """The same columns under the name of the Delta table."""
+        if self.chosen.shard is None:
+            return self
+        database, table = self.place
+        return replace(self, database=database, table=table)
+
     def refuse_unfit(self) -> None:
         """Raise MirrorError if the settings do not fit the table."""
         problem = self.chosen.problem
@@ -147,3 +169,6 @@ class TableSchema:
                 )
             if name.lower().startswith(OWN_PREFIX):
                 raise MirrorError(job_errors.COLUMN_NAME, table=self.name, column=name)
+            shard = self.chosen.shard
+            if shard is not None and name.lower() == shard.column.lower():
+                raise MirrorError(shard_errors.SHARD_COLUMN, table=self.name, column=name)

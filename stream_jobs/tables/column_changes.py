@@ -25,8 +25,8 @@ import pyarrow as pa
 from connector.foundation.contract import SchemaColumn
 from stream_jobs.delta.columns import Column, highest_id, new_columns
 from stream_jobs.errors import SchemaUnfollowed, job_errors
-from stream_jobs.source.column_types import ColumnType, type_text
-from stream_jobs.source.sequence import HI, LO
+from stream_jobs.source.column_types import ColumnType, holds_all_values, type_text
+from stream_jobs.source.sequence import HI, LO, PackedSequence
 from stream_jobs.source.table_schema import OWN_PREFIX, TableSchema
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ _COMMENTS = {
 }
 # In the metadata of a column: its type at the source.
 TYPE_KEY: Final = "cdc.type"
-# Digits of the largest number of so many bits.
-_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 
 
 class ColumnChange(NamedTuple):
@@ -49,6 +47,24 @@ class ColumnChange(NamedTuple):
     columns: tuple[Column, ...]
     added: frozenset[str]
     widened: frozenset[str]
+    # Of a shard: columns that other shards keep, so that its rows are written without them; and
+    # added ones in which its rows have values of a column that it had before.
+    left: frozenset[str] = frozenset()
+    taken: frozenset[str] = frozenset()
+
+
+class SchemaChange(NamedTuple):
+    """Another column list of a mirror."""
+
+    schema: TableSchema
+    since: PackedSequence  # from where on the table has it
+    columns: tuple[Column, ...]
+    # Columns that existing rows get a value in; None: rows are not written anew.
+    rewrite: Mapping[str, SchemaColumn] | None
+    # Whether all files go, which have no live rows.
+    is_replaced: bool = False
+    # Whether the rows of other shards are written again, too: for a wider type.
+    is_shared: bool = False
 
 
 def all_columns(
@@ -131,22 +147,6 @@ def is_wider(older: SchemaColumn, newer: SchemaColumn, schema: TableSchema, path
     return True
 
 
-def holds_all_values(wide: pa.DataType, narrow: pa.DataType) -> bool:
-    """Return whether every value of `narrow` is one of `wide`."""
-    types = pa.types
-    if types.is_integer(narrow):
-        if types.is_integer(wide):
-            return bool(wide.bit_width >= narrow.bit_width)
-        digits = _DIGITS[narrow.bit_width]
-        return bool(types.is_decimal(wide) and wide.precision - wide.scale >= digits)
-    if types.is_decimal(narrow) and types.is_decimal(wide):
-        return bool(
-            wide.scale >= narrow.scale
-            and wide.precision - wide.scale >= narrow.precision - narrow.scale
-        )
-    return bool(types.is_float32(narrow) and types.is_float64(wide))
-
-
 def fits_all_values(now: SchemaColumn, before: SchemaColumn) -> bool:
     """Return whether a column that is `now` holds every value that it had `before`."""
     wide, narrow = ColumnType.of(now).stored, ColumnType.of(before).stored
@@ -159,7 +159,7 @@ def column_description(column: SchemaColumn) -> tuple[str, pa.DataType, dict[str
 
 
 # In the metadata of a retired column: its name at the source.
-_RETIRED: Final = "cdc.retired"
+RETIRED: Final = "cdc.retired"
 
 
 def retained_columns(
@@ -173,8 +173,8 @@ def retained_columns(
     Rows of the `others`, older lists, find a place for all of their values, too.
     """
     target = lists[-1]
-    active = {c.name: c for c in columns if not _is_own(c) and _RETIRED not in c.metadata}
-    retired = [column for column in columns if _RETIRED in column.metadata]
+    active = {c.name: c for c in columns if not _is_own(c) and RETIRED not in c.metadata}
+    retired = [column for column in columns if RETIRED in column.metadata]
     widened: set[str] = set()
     for older, newer in pairwise(lists):
         for name in older.by_name.keys() & active.keys():
@@ -216,7 +216,7 @@ def renamed_columns(
     schema: TableSchema, target: TableSchema, columns: Sequence[Column]
 ) -> Mapping[str, str]:
     """Return the columns of `schema` whose values have another name in a mirror of `target`."""
-    retired = [column for column in columns if _RETIRED in column.metadata]
+    retired = [column for column in columns if RETIRED in column.metadata]
     renamed = {}
     for column in schema.columns:
         name, place = column["name"], _place(column, target, retired)
@@ -233,7 +233,7 @@ def _place(column: SchemaColumn, target: TableSchema, retired: Sequence[Column])
         return name
     kind = ColumnType.of(column).stored
     for own in reversed(retired):
-        is_same = own.metadata[_RETIRED] == name
+        is_same = own.metadata[RETIRED] == name
         if is_same and (own.type == kind or holds_all_values(own.type, kind)):
             own_name: str = own.name
             return own_name
@@ -241,7 +241,7 @@ def _place(column: SchemaColumn, target: TableSchema, retired: Sequence[Column])
 
 
 def _retired(column: Column, name: str) -> Column:
-    return column._replace(metadata={**column.metadata, _RETIRED: name})
+    return column._replace(metadata={**column.metadata, RETIRED: name})
 
 
 def _renamed(retired: Sequence[Column], others: Sequence[Column]) -> list[Column]:
@@ -252,7 +252,7 @@ def _renamed(retired: Sequence[Column], others: Sequence[Column]) -> list[Column
         name, number = column.name, 1
         while name.lower() in used:
             number += 1
-            name = f"{column.metadata[_RETIRED]}__{number}"
+            name = f"{column.metadata[RETIRED]}__{number}"
         used.add(name.lower())
         result.append(column._replace(name=name))
     return result

@@ -64,7 +64,9 @@ class TableMaintenance:
         ]
         mirrors = {table.topic: table.mirror for table in tables}
         failed = self._compact(mirrors, tasks) if tasks else {}
-        due = [table for table in tables if is_checkpoint_due(table.mirror.delta)]
+        # Shards share one table.
+        once = {table.mirror.delta.path: table for table in tables}
+        due = [t for t in once.values() if is_checkpoint_due(t.mirror.delta.whole)]
         if due:
             with ThreadPoolExecutor(self.threads) as pool:
                 errors = pool.map(lambda table: self._cleaned_up(table, at), due)
@@ -116,7 +118,7 @@ class TableMaintenance:
 
     def _cleaned_up(self, table: ChangedTable, at: int) -> MirrorError | None:
         try:
-            clean_up(table.mirror.delta, self.kept_since(table, at))
+            clean_up(table.mirror.delta.whole, self.kept_since(table, at))
         except MirrorError as error:
             return error
         return None

@@ -77,6 +77,9 @@ class MirrorCreation:
         if state.mirror is not None:
             return
         history = services.registry.history(state.topic)
+        if state.merged is not None:
+            # Its columns depend on those of the other shards.
+            return
         if len(history) == 1 and state.mode.suits(history[0]):
             (schema,) = history
             if not schema.is_storable:
@@ -116,6 +119,8 @@ class MirrorCreation:
         refuse_deleted_records(self._services.base, target, results, self._batch)
         if target.key:
             refuse_rows_without_key(results)
+        if self._state.merged is not None:
+            return MirrorProposal(target, since, all_columns(target, 0, mode.columns), {})
         proposal = self._proposal
         is_applied = all(result.is_applied for result in results)
         if proposal is not None and proposal.schema == target and is_applied:
@@ -138,16 +143,16 @@ class MirrorCreation:
         schema.refuse_unknown()
         begun = Progress(schema.schema_id, proposal.since, len(self._batch), offsets=dict(starts))
         progress = begun.with_truncates(floor, truncates).after(applied)
-        services = self._services
-        own = MirrorTable.create(
-            services.storage,
-            path_of(schema),
-            schema,
-            proposal.columns,
-            progress,
-            services.properties,
-            self._state.mode,
-        )
+        services, mode, columns = self._services, self._state.mode, proposal.columns
+        properties = services.properties
+        if self._state.merged is not None:
+            own = MirrorTable.add_shard(
+                self._state.merged, schema, columns, progress, properties, mode
+            )
+        else:
+            own = MirrorTable.create(
+                services.storage, path_of(schema), schema, columns, progress, properties, mode
+            )
         self._state.mirror, self._state.schema = own, schema
         return own
 

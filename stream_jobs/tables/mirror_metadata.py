@@ -57,6 +57,17 @@ HIDDEN_PROPERTY: Final = "cdc.hidden"
 MODE_PROPERTY: Final = "cdc.mode"
 PLACE_PROPERTY: Final = "cdc.place"
 COLUMNS_PROPERTY: Final = "cdc.columns"
+# Of a mirror that tables share: the column of the shard.
+SHARD_PROPERTY: Final = "cdc.shard"
+
+
+_OF_SHARDS: Final = (
+    TABLE_PROPERTY,
+    SCHEMA_PROPERTY,
+    KEY_PROPERTY,
+    HIDDEN_PROPERTY,
+    COLUMNS_PROPERTY,
+)
 
 
 def properties_of(schema: TableSchema) -> dict[str, str]:
@@ -70,6 +81,11 @@ def properties_of(schema: TableSchema) -> dict[str, str]:
         PLACE_PROPERTY: json.dumps(schema.place, ensure_ascii=False),
         COLUMNS_PROPERTY: json.dumps([_kept(c) for c in schema.columns], ensure_ascii=False),
     }
+
+
+def shard_properties(configuration: Mapping[str, str]) -> dict[str, str]:
+    """Return those properties that each shard of a mirror has for itself."""
+    return {name: configuration[name] for name in _OF_SHARDS}
 
 
 def place_of(configuration: Mapping[str, str]) -> tuple[str, str]:

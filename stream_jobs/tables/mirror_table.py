@@ -10,15 +10,19 @@ from pyroaring import BitMap
 
 from stream_jobs.apply.modes.mode import Mode
 from stream_jobs.apply.task_messages import MirrorDescription, PartResult, RecordMapping
-from stream_jobs.delta.actions import Metadata
+from stream_jobs.delta.actions import DataFile, Metadata
 from stream_jobs.delta.columns import Column
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError, delta_errors, job_errors
 from stream_jobs.paths import EARLIER_MARK, table_path
+from stream_jobs.source.column_types import ColumnType, holds_all_values
 from stream_jobs.source.sequence import PackedSequence, Truncate
-from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.source.table_schema import Shard, TableSchema
 from stream_jobs.tables import mirror_metadata
+from stream_jobs.tables.column_changes import ColumnChange, SchemaChange
+from stream_jobs.tables.merged_table import MergedTable
+from stream_jobs.tables.shard_table import ShardTable
 
 # What a table of another program has.
 _FOREIGN: Final = (
@@ -47,16 +51,29 @@ class MirrorTable:
     _facts: MirrorDescription | None = None
 
     @classmethod
-    def open(cls, storage: Storage, path: str, table: str, base: str) -> MirrorTable | None:
+    def open(
+        cls,
+        storage: Storage,
+        path: str,
+        table: str,
+        base: str,
+        shard: Shard | None = None,
+        merged: MergedTable | None = None,
+    ) -> MirrorTable | None:
         """Return the mirror of `table` at `path`; None if there is none.
 
-        Raises MirrorError if the path, which is below `base`, holds something else.
+        If the table is a `shard` of the mirror, that is the shard alone; `merged` is the mirror, if
+        this process writes to it. Raises MirrorError if the path, which is below `base`, holds
+        something else.
         """
         foreign = MirrorError(
             job_errors.ANOTHER_TABLE, path=f"{base.rstrip('/')}/{path}", table=table
         )
         try:
-            delta = DeltaTable.open(storage, path)
+            if shard is None:
+                delta = DeltaTable.open(storage, path)
+            else:
+                delta = (merged or MergedTable(storage, path)).open(shard, table, base)
         except MirrorError as error:
             if error.code in _FOREIGN:
                 raise foreign from error
@@ -92,10 +109,73 @@ class MirrorTable:
         delta = DeltaTable.create(storage, path, metadata, domains, clustering)
         return cls(delta, progress)
 
+    @classmethod
+    def add_shard(
+        cls,
+        merged: MergedTable,
+        schema: TableSchema,
+        columns: Sequence[Column],
+        progress: mirror_metadata.Progress,
+        properties: Mapping[str, str],
+        mode: Mode,
+    ) -> MirrorTable:
+        """Create a shard of `merged` without rows; raises MirrorError if it does not fit."""
+        return cls(merged.add(schema, columns, progress.write(), properties, mode), progress)
+
     @property
     def is_empty(self) -> bool:
         """Whether the table has no row."""
         return not any(file.live for file in self.delta.snapshot.files.values())
+
+    @property
+    def is_shard(self) -> bool:
+        """Whether other tables have rows in the Delta table, too."""
+        return isinstance(self.delta, ShardTable)
+
+    @property
+    def has_other_rows(self) -> bool:
+        """Whether other shards have rows."""
+        own = self.delta
+        return isinstance(own, ShardTable) and any(
+            file.live for path, file in own.all_files.items() if path not in own.snapshot.files
+        )
+
+    def holds(self, schema: TableSchema) -> bool:
+        """Return whether the columns hold all values of `schema`, which the table has.
+
+        A shard that has come with wider types than the others waits until theirs are as wide.
+        """
+        return not (
+            self.is_shard
+            and any(
+                column.type != (kind := ColumnType.of(own).stored)
+                and not holds_all_values(column.type, kind)
+                for column in self.delta.snapshot.columns
+                if (own := schema.by_name.get(column.name)) is not None
+            )
+        )
+
+    def united(self, change: ColumnChange, schema: TableSchema) -> ColumnChange:
+        """Return `change`, after which the table has the columns of `schema`, as it will be.
+
+        Shards share columns. Raises MirrorError if those of `schema` do not fit.
+        """
+        own = self.delta
+        return own.united(change, schema) if isinstance(own, ShardTable) else change
+
+    def replaced_files(self, step: SchemaChange) -> list[tuple[DataFile, tuple[Column, ...]]]:
+        """Return the files that are written again for `step`, each with its columns then.
+
+        They are those of all shards, if a type becomes wider in all of them.
+        """
+        own, snapshot = self.delta, self.delta.snapshot
+        columns = snapshot.metadata.with_columns(step.columns).file_columns
+        files = [(file, columns) for file in snapshot.files.values()]
+        if step.is_shared and isinstance(own, ShardTable):
+            every = own.with_columns(step.columns).file_columns
+            others = own.all_files.keys() - snapshot.files.keys()
+            files += [(own.all_files[path], every) for path in others]
+        return files
 
     def facts(self, schema: TableSchema, parses: Mapping[str, RecordMapping]) -> MirrorDescription:
         """Return what a task needs to know besides the files; mostly the same object."""
@@ -145,26 +225,20 @@ class MirrorTable:
         progress = self.progress.with_truncates(floor, truncates)
         self._commit(TableCommit(new=new, removed=old), "TRUNCATE", progress)
 
-    def commit_schema(
-        self,
-        schema: TableSchema,
-        columns: Sequence[Column],
-        results: Sequence[PartResult] | None,
-        since: PackedSequence,
-    ) -> None:
+    def commit_schema(self, step: SchemaChange, results: Sequence[PartResult] | None) -> None:
         """Commit another column list; `results` are the files that replace all others, if given.
 
         Raises CommitConflict as `commit_rows`.
         """
-        snapshot = self.delta.snapshot
-        metadata = snapshot.metadata.with_columns(columns).with_properties(
-            mirror_metadata.properties_of(schema)
+        metadata = self.delta.snapshot.metadata.with_columns(step.columns).with_properties(
+            mirror_metadata.properties_of(step.schema)
         )
-        progress = replace(self.progress, schema_id=schema.schema_id, since=since)
+        progress = replace(self.progress, schema_id=step.schema.schema_id, since=step.since)
         change = TableCommit(metadata=metadata)
         if results is not None:
             new = [file for result in results for file in result.files]
-            change = replace(change, new=new, removed=tuple(snapshot.files.values()))
+            old = tuple(file for file, _ in self.replaced_files(step))
+            change = replace(change, new=new, removed=old)
         self._commit(change, "CHANGE COLUMNS", progress)
 
     def commit_compaction(self, results: Sequence[PartResult]) -> None:

@@ -20,13 +20,12 @@ from stream_jobs.errors import MirrorError
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.source.topics import OffsetRange
-from stream_jobs.tables.column_changes import has_same_key
+from stream_jobs.tables.column_changes import SchemaChange, has_same_key
 from stream_jobs.tables.mirror_context import MirrorContext
 
 if TYPE_CHECKING:
     from stream_jobs.tables.mirror_creation import MirrorProposal
     from stream_jobs.tables.mirror_table import MirrorTable
-    from stream_jobs.tables.schema_rules import SchemaChange
     from stream_jobs.tables.table_ranges import TableRanges, TableTruncates
     from stream_jobs.tables.topic_state import TopicState, TopicStates
 
@@ -121,7 +120,8 @@ class SchemaEvolution:
         schema_id = own.progress.schema_id
         schema = self._services.registry.require(self._state.topic, {schema_id})[schema_id]
         self._state.schema = schema
-        self.parses = {schema_id: RecordMapping(schema, {})}
+        # Without it, tasks write nothing, and `begin` finds the step that makes the columns fit.
+        self.parses = {schema_id: RecordMapping(schema, {})} if own.holds(schema) else {}
         self.step = None
         self._truncates.follow(own)
 
@@ -152,13 +152,20 @@ class SchemaEvolution:
         others = (lowest for lowest, schema in keyed if not has_same_key(schema, keyed[0][1]))
         return next(others, None)
 
-    def next(self, own: MirrorTable, used: Mapping[str, SchemaUse]) -> SchemaChange | None:
-        """Return the change to the list that the rows in `used` have; None if it is no other."""
-        state = self._state
-        return self._services.rules.next(state.topic, self.schema, own, used, state.mode)
+    def begin(self, own: MirrorTable, used: Mapping[str, SchemaUse]) -> bool:
+        """Follow the list that the rows in `used` have; return whether it is another one.
 
-    def begin(self, own: MirrorTable, step: SchemaChange) -> None:
-        """Follow another list now, or with the files that the next round writes."""
+        It is followed now, or with the files that the next round writes. Shards of one mirror take
+        turns. Raises ShardOvertaken if another one has changed the types of columns.
+        """
+        state = self._state
+        with own.delta.turn():
+            step = self._services.rules.next(state.topic, self.schema, own, used, state.mode)
+            if step is not None:
+                self._begin(own, step)
+        return step is not None
+
+    def _begin(self, own: MirrorTable, step: SchemaChange) -> None:
         if step.rewrite is None:
             self._commit(own, step, () if step.is_replaced else None)
         else:
@@ -176,6 +183,6 @@ class SchemaEvolution:
     def _commit(
         self, own: MirrorTable, step: SchemaChange, results: Sequence[PartResult] | None
     ) -> None:
-        own.commit_schema(step.schema, step.columns, results, step.since)
+        own.commit_schema(step, results)
         self._state.schema = step.schema
         self.follow()

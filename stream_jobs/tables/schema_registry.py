@@ -15,7 +15,7 @@ from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.source.client import KafkaClient, read_ranges
 from stream_jobs.source.requests import Partition
 from stream_jobs.source.sequence import PackedSequence
-from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.source.table_schema import Shard, TableSchema
 from stream_jobs.source.topics import OffsetRange, schema_topic
 from stream_jobs.tables.column_changes import fits_all_values
 from stream_jobs.tables.table_options import TableOptionsResolver
@@ -41,7 +41,8 @@ class SchemaRegistry:
         self.prefix = prefix
         self._wait_seconds = wait_seconds
         self._schemas: dict[str, dict[str, TableSchema]] = {}
-        self._tables_at: dict[tuple[str, str], set[str]] = {}
+        # By the place of a mirror: the tables that have it, each with its shard.
+        self._tables_at: dict[tuple[str, str], dict[str, Shard | None]] = {}
         # By topic, the newest record: its sequence, the id, and whether a statement says the list.
         self._newest: dict[str, tuple[PackedSequence, str, bool]] = {}
         self._read_to: dict[int, int] = {}
@@ -97,11 +98,21 @@ class SchemaRegistry:
             schema = self._choices.applied(schema, older)
         known[schema.schema_id] = schema
         if not schema.chosen.is_skipped:
-            self._tables_at.setdefault(schema.place, set()).add(schema.name)
+            self._tables_at.setdefault(schema.place, {})[schema.name] = schema.chosen.shard
 
     def others_at(self, schema: TableSchema) -> list[str]:
-        """Return the other tables whose mirrors would have the same place as that of `schema`."""
-        return sorted(self._tables_at.get(schema.place, set()) - {schema.name})
+        """Return the other tables that claim the place of the mirror of `schema`, or its shard."""
+        own = schema.chosen.shard
+        return sorted(
+            name
+            for name, shard in self._tables_at.get(schema.place, {}).items()
+            if name != schema.name and (own is None or shard is None or shard.value == own.value)
+        )
+
+    def are_shards(self, schema: TableSchema, others: Collection[str]) -> bool:
+        """Return whether any of `others` wants to be a shard of the mirror of `schema`, too."""
+        known = self._tables_at.get(schema.place, {})
+        return any(known.get(name) is not None for name in others)
 
     def topics(self) -> list[str]:
         """Return the topics whose schemas have been read."""

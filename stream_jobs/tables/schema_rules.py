@@ -5,7 +5,7 @@ to it. A batch may end anywhere, so the outcome is the same wherever it ended.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from connector.foundation.contract import SchemaColumn
 from stream_jobs.apply.column_values import ZeroDates
@@ -17,21 +17,10 @@ from stream_jobs.errors import MirrorError, SchemaUnfollowed, job_errors
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables import column_changes
+from stream_jobs.tables.column_changes import ColumnChange, SchemaChange
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.schema_registry import SchemaRegistry
 from stream_jobs.tables.topic_state import path_of
-
-
-class SchemaChange(NamedTuple):
-    """Another column list of a mirror."""
-
-    schema: TableSchema
-    since: PackedSequence
-    columns: tuple[Column, ...]
-    # Columns that existing rows get a value in; None: rows are not written anew.
-    rewrite: Mapping[str, SchemaColumn] | None
-    # Whether all files go, which have no live rows.
-    is_replaced: bool = False
 
 
 class SchemaRules:
@@ -105,7 +94,7 @@ class SchemaRules:
             if schema_id != current.schema_id and use.lowest_since is not None
         }
         if not later:
-            return self._step_for_older(topic, current, own, used) if mode.keeps_columns else None
+            return self._step_without_list(topic, current, own, used, mode)
         schemas = self._registry.require(topic, {*later, current.schema_id})
         in_order = sorted(later, key=lambda schema_id: later[schema_id])
         last = max((id_ for id_ in used if id_ in schemas), key=lambda id_: used[id_].highest)
@@ -133,7 +122,9 @@ class SchemaRules:
                 if not own.is_empty:
                     raise
                 columns = column_changes.all_columns(target, metadata.last_id, mode.columns)
-                return SchemaChange(target, since, columns, None, is_replaced=True)
+                change = ColumnChange(columns, frozenset(), frozenset())
+                return _replaced(own, SchemaChange(target, since, columns, None), change)
+        change = own.united(change, target)
         origins = self._registry.defaults_between(topic, current, target)
         filled = change.added if mode.is_filling else frozenset()
         added = {name: origins.get(name, target.by_name[name]) for name in filled}
@@ -142,28 +133,43 @@ class SchemaRules:
         values = {
             name: column
             for name, column in added.items()
-            if column.get("added_default") is not None
+            if column.get("added_default") is not None or name in change.taken
         }
-        is_rewritten = bool(values or change.widened) and not own.is_empty
-        return SchemaChange(target, since, change.columns, values if is_rewritten else None)
+        has_rows = not own.is_empty
+        is_rewritten = bool(values or change.left or change.widened) and has_rows
+        is_shared = bool(change.widened) and own.has_other_rows
+        rewrite = values if is_rewritten or is_shared else None
+        return SchemaChange(target, since, change.columns, rewrite, is_shared=is_shared)
 
-    def _step_for_older(
+    def _step_without_list(
         self,
         topic: str,
         current: TableSchema,
         own: MirrorTable,
         used: Collection[str],
+        mode: Mode,
     ) -> SchemaChange | None:
-        """Return the step that makes room for values of older lists, which come late."""
+        """Return the step that the rows need although they have no newer list; mostly None.
+
+        Older lists may have values for which there is no column, where columns stay. A shard may
+        need a wider type than those that were there before it.
+        """
         metadata = own.delta.snapshot.metadata
-        others = self._registry.require(topic, used).values()
-        _refuse_unknown(others)
-        columns = column_changes.retained_columns(
-            metadata.columns, [current], others, metadata.last_id
-        ).columns
-        if columns == metadata.columns:
+        columns = metadata.columns
+        if mode.keeps_columns:
+            others = self._registry.require(topic, used).values()
+            _refuse_unknown(others)
+            columns = column_changes.retained_columns(
+                columns, [current], others, metadata.last_id
+            ).columns
+        change = own.united(ColumnChange(columns, frozenset(), frozenset()), current)
+        if change.columns == metadata.columns:
             return None
-        return SchemaChange(current, own.progress.since, columns, None)
+        is_shared = bool(change.widened) and own.has_other_rows
+        is_rewritten = is_shared or (bool(change.widened) and not own.is_empty)
+        rewrite: dict[str, SchemaColumn] | None = {} if is_rewritten else None
+        since = own.progress.since
+        return SchemaChange(current, since, change.columns, rewrite, is_shared=is_shared)
 
     def parses(
         self,
@@ -238,6 +244,18 @@ class SchemaRules:
         unknown = [name for name, column in added.items() if column.get("added_default_unknown")]
         if unknown and self._unknown_defaults == "error":
             raise MirrorError(job_errors.UNKNOWN_DEFAULT, table=schema.name, columns=unknown)
+
+
+def _replaced(own: MirrorTable, step: SchemaChange, change: ColumnChange) -> SchemaChange:
+    """Return the step of a mirror without rows to any other columns."""
+    united = own.united(change, step.schema)
+    is_shared = bool(united.widened) and own.has_other_rows
+    return step._replace(
+        columns=united.columns,
+        rewrite={} if is_shared else None,
+        is_replaced=not is_shared,
+        is_shared=is_shared,
+    )
 
 
 def _refuse_unknown(lists: Iterable[TableSchema]) -> None:

@@ -21,10 +21,10 @@ import pyarrow as pa
 from connector.foundation.contract import COLUMN_TYPES, SchemaColumn
 from connector.foundation.errors.message import Message, nearest
 from stream_jobs.delta.data_skipping import can_cluster, can_partition
-from stream_jobs.errors import job_errors
+from stream_jobs.errors import job_errors, shard_errors
 from stream_jobs.settings import Format, Settings, TableSettings
 from stream_jobs.source import column_types
-from stream_jobs.source.table_schema import TableOptions, TableSchema
+from stream_jobs.source.table_schema import Shard, TableOptions, TableSchema
 from stream_jobs.source.topic_filter import SkippedTables, first_match, is_pattern
 
 _PLACEHOLDER: Final = re.compile(r"\{(database|table)\}")
@@ -48,7 +48,8 @@ def with_options(
     source = tuple(schema.by_name)
     before = older[-1].chosen if older else TableOptions()
     chosen = TableOptions(
-        place=_place(own.name, schema),
+        place=_place(own.name, schema.database, schema.table),
+        shard=_shard(own, schema),
         hidden=labels,
         source=source,
         suspects=_suspects(before, labels, source),
@@ -91,14 +92,24 @@ def _names(patterns: Iterable[str], name: str) -> bool:
     return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
 
 
-def _place(template: str, schema: TableSchema) -> tuple[str, str]:
-    database, _, table = template.partition(".")
-    names = {"database": schema.database, "table": schema.table}
+def _place(template: str, database: str, table: str) -> tuple[str, str]:
+    first, _, second = template.partition(".")
+    names = {"database": database, "table": table}
 
     def filled(part: str) -> str:
         return _PLACEHOLDER.sub(lambda match: names[match[1]], part)
 
-    return filled(database), filled(table)
+    return filled(first), filled(second)
+
+
+def _shard(own: TableSettings, schema: TableSchema) -> Shard | None:
+    """Return which shard of its mirror a table is; with an empty value if its name has none."""
+    if own.shard is None:
+        return None
+    if own.shard.value:
+        return Shard(own.shard.column, own.shard.value)
+    match = re.fullmatch(own.shard.pattern, schema.name)
+    return Shard(own.shard.column, "" if match is None else match["shard"] or "")
 
 
 def _suspects(
@@ -128,6 +139,8 @@ def _problem(
     none.
     """
     name, chosen = schema.name, made.chosen
+    if own.shard is not None and chosen.shard is not None and not chosen.shard.value:
+        return Message(shard_errors.NO_SHARD, {"table": name, "pattern": own.shard.pattern})
     for column in schema.key:
         for setting in ("exclude_columns", "mask_columns"):
             if _names(getattr(own, setting), column):
@@ -216,6 +229,10 @@ class TableOptionsResolver:
     def of(self, database: str, table: str) -> TableSettings:
         """Return the settings of `database.table`; the defaults if no pattern names it."""
         return first_match(self._choices, database, table, _DEFAULT)
+
+    def place(self, database: str, table: str) -> tuple[str, str]:
+        """Return the database and the name of the mirror of `database.table`."""
+        return _place(self.of(database, table).name, database, table)
 
     @property
     def is_iceberg(self) -> bool:

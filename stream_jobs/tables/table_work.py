@@ -21,7 +21,7 @@ from typing import Final
 
 from stream_jobs.apply.table_failures import DEFECT_TYPES, concerns_existing_rows, table_defect
 from stream_jobs.apply.task_messages import PartResult, SchemaUse, Task, results_by_topic
-from stream_jobs.errors import CommitConflict, MirrorError, record_errors
+from stream_jobs.errors import CommitConflict, MirrorError, ShardOvertaken, record_errors
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.batch_report import TableResult
@@ -191,9 +191,10 @@ class TableWork:
             if self._columns.step is None and not self.ranges.left():
                 return self._follow_statement()
             return self._finish(results)
-        except CommitConflict:
+        except CommitConflict as conflict:
             self._remove_files(results)
-            self._conflicts += 1
+            if not isinstance(conflict, ShardOvertaken):
+                self._conflicts += 1
             if self._conflicts > _CONFLICTS_MAX or self._state.mirror is None:
                 raise
             self._state.mirror.refresh()
@@ -248,10 +249,8 @@ class TableWork:
             self._remove_files(results)
             self._truncates.commit_killed(own, results)
             return False
-        step = self._columns.next(own, used)
-        if step is not None:
+        if self._columns.begin(own, used):
             self._remove_files(results)
-            self._columns.begin(own, step)
             return False
         if self._columns.schema.key:
             refuse_rows_without_key(results)
@@ -290,6 +289,10 @@ class TableWork:
             self._remove_files(results)
             return False
         own = self._first.create(proposal, floor, starts, truncates=truncates)
+        if own.is_shard:
+            # The next round writes its rows: it knows the columns of the other shards.
+            self._columns.follow()
+            return False
         self._columns.accept(proposal)
         return self._commit(own, results)
 
@@ -310,11 +313,9 @@ class TableWork:
     def _follow_statement(self) -> bool:
         """Begin to follow a stated column list; return whether there is none."""
         own, used = self._state.mirror, self._columns.stated(self.ranges)
-        step = None if own is None or not used else self._columns.next(own, used)
-        if own is None or step is None:
+        if own is None or not used or not self._columns.begin(own, used):
             return True
         self.outcome.add_statement()
-        self._columns.begin(own, step)
         return False
 
     def _remove_files(self, results: Sequence[PartResult]) -> None:

@@ -37,21 +37,24 @@ class TableRound(NamedTuple):
         if own is None or not (self.truncates.is_changing or step is not None):
             return []
         snapshot = own.delta.snapshot
-        metadata = snapshot.metadata
-        columns = (metadata if step is None else metadata.with_columns(step.columns)).file_columns
-        files = [file for file in snapshot.files.values() if file.live]
+        files = [(file, snapshot.metadata.file_columns) for file in snapshot.files.values()]
+        if step is not None:
+            files = own.replaced_files(step)
+        added = {} if step is None else step.rewrite or {}
         return [
             RewrittenFile(
                 self.state.topic,
                 own.delta.path,
                 columns,
-                {} if step is None else step.rewrite or {},
+                # Other shards do not get the values.
+                added if file.path in snapshot.files else {},
                 own.with_statistics(self.columns.schema if step is None else step.schema, mode),
                 mode.name,
                 self.truncates.known(own) if self.truncates.is_changing else (),
                 file,
             )
-            for file in files
+            for file, columns in files
+            if file.live
         ]
 
     def part(self) -> TablePart:

@@ -11,12 +11,13 @@ from typing import Final
 from stream_jobs.apply.modes import MODES
 from stream_jobs.apply.modes.mode import Mode
 from stream_jobs.delta.storage import Storage
-from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.errors import MirrorError, job_errors, shard_errors
 from stream_jobs.paths import table_path
 from stream_jobs.settings import TableSettings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.source.topics import Offsets, nest_offsets
+from stream_jobs.tables.merged_table import MergedTable, MergedTables
 from stream_jobs.tables.mirror_metadata import refuse_other_choices, refuse_other_mode
 from stream_jobs.tables.mirror_table import MirrorTable, mirror_path
 from stream_jobs.tables.schema_registry import SchemaRegistry
@@ -32,6 +33,8 @@ class TopicState:
     is_known: bool = False
     # None until a schema record of the topic was read, or if the mirror does not exist.
     mirror: MirrorTable | None = None
+    # The mirror that the table shares with others, also if it has no rows there.
+    merged: MergedTable | None = None
     # The schema that the mirror follows.
     schema: TableSchema | None = None
     # Whether the table has no key that its mode needs, and so no mirror.
@@ -71,6 +74,7 @@ class TopicStates:
         self._registry = registry
         self._choices = choices
         self._states: dict[str, TopicState] = {}
+        self.merged = MergedTables(storage)
 
     def of(self, topic: str) -> TopicState:
         """Return the state of `topic`.
@@ -89,6 +93,18 @@ class TopicStates:
         history = self._registry.history(topic)
         return history[-1].name if history else topic
 
+    def mirror_name(self, topic: str) -> str:
+        """Return `database.table` of the mirror, which shards share; the topic if not known."""
+        history = self._registry.history(topic)
+        return history[-1].mirror_name if history else topic
+
+    def shared(self, topic: str) -> MergedTable | None:
+        """Return the mirror that a table shares with others; None if it has one for itself."""
+        history = self._registry.history(topic)
+        if not history or history[-1].chosen.shard is None:
+            return None
+        return self.merged.at(path_in(self._storage, history[-1]))
+
     def forget(self, topic: str) -> None:
         """Look at the mirror again for the next batch."""
         self._states.pop(topic, None)
@@ -106,7 +122,8 @@ class TopicStates:
             if state.is_skipped:
                 return state
             newest.refuse_unfit()
-            state.mirror = self._mirror(newest)
+            state.merged = self.shared(topic)
+            state.mirror = self._mirror(newest, state.merged)
             if state.mirror is not None:
                 refuse_other_mode(state.mirror.delta, state.mode, newest.name, self._base)
             state.is_keyless = state.mirror is None and state.mode.needs_key and not newest.key
@@ -116,21 +133,25 @@ class TopicStates:
             refuse_other_choices(state.mirror.delta, state.schema, self._base)
         return state
 
-    def _mirror(self, newest: TableSchema) -> MirrorTable | None:
+    def _mirror(self, newest: TableSchema, merged: MergedTable | None) -> MirrorTable | None:
         """Return the mirror of a table; raises MirrorError if other tables claim its place."""
-        others = self._registry.others_at(newest)
-        twice = MirrorError(
-            job_errors.NAME_TWICE, table=newest.name, others=others, name=".".join(newest.place)
-        )
+        others, shard = self._registry.others_at(newest), newest.chosen.shard
+        facts = {"others": others, "name": ".".join(newest.place)}
+        twice = MirrorError(job_errors.NAME_TWICE, table=newest.name, **facts)
+        is_one_shard = shard is not None and self._registry.are_shards(newest, others)
+        if shard is not None and is_one_shard:
+            facts["shard"] = shard.value
+            twice = MirrorError(shard_errors.SHARD_TWICE, table=newest.name, **facts)
         try:
-            mirror = MirrorTable.open(
-                self._storage, path_in(self._storage, newest), newest.name, self._base
-            )
+            path = path_in(self._storage, newest)
+            mirror = MirrorTable.open(self._storage, path, newest.name, self._base, shard, merged)
         except MirrorError as error:
             if others and error.code is job_errors.ANOTHER_TABLE:
                 raise twice from error
             raise
-        if others and mirror is None:
+        # A table alone does not keep new shards from a mirror that has some.
+        is_free = merged is not None and merged.exists and not is_one_shard
+        if others and mirror is None and not is_free:
             raise twice
         return mirror
 

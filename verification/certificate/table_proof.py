@@ -238,7 +238,7 @@ class _Since(NamedTuple):
 
 def version_at(mirror: MirrorSide, table: str, cut: Cut) -> CutVersion:
     """Return a table at a cut. Raises MirrorError if it is not in the cut, or has changed since."""
-    own = cut.tables.get(table)
+    own = cut.tables.get(mirror.name_in_cuts)
     if own is None:
         why = cut.left_out.get(table, "it got its first row later")
         raise MirrorError(certificate_errors.LEFT_OUT, table=table, cut=cut.number, why=why)

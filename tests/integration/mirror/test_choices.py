@@ -288,7 +288,8 @@ def test_two_tables_with_the_same_name_are_refused(kafka: Kafka, job: Job) -> No
     shop.insert({"id": 3, "name": "c"})
     assert job.reason(tables=tables) == (
         "crm.orders and shop.orders would have the same mirror all.orders; give one of them "
-        "another name in [[tables]], or set skip = true for it"
+        "another name in [[tables]], set skip = true for it, or make all of them shards of the "
+        "mirror (shard)"
     )
     assert job.rows("orders", database="all") == [(1, "a"), (3, "c")]
     job.resume("crm.orders")

@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
+def toml_value(value: Any) -> str:
+    """Return a value of a setting as TOML has it, on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml_value(part)}" for key, part in value.items()) + "}"
+    return json.dumps(value)
+
+
 @dataclass
 class Pair:
     """A source, its mirror, and the running connector between the two."""
@@ -51,7 +58,7 @@ class Pair:
         lines.append("hash_salt = 'a salt of sixteen'")
         for table in self.tables:
             lines.append("[[tables]]")
-            lines += [f"{key} = {json.dumps(value)}" for key, value in table.items()]
+            lines += [f"{key} = {toml_value(value)}" for key, value in table.items()]
         path.write_text("\n".join(lines) + "\n")
         return path
 

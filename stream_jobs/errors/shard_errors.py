@@ -1,0 +1,92 @@
+"""Shards: tables of the source that share one mirror."""
+
+from connector.foundation.errors.code import configuration_error, table_failure
+
+SHARD_PATTERN = configuration_error(
+    "M731",
+    "{value!r} is not a regular expression with a group (?P<shard>…)",
+    "write it for the whole name DATABASE.TABLE, for example 'shop_(?P<shard>\\d+)\\..+'",
+    cause="The group says which part of the name is the shard.",
+    example={"value": "shop_(\\d+)"},
+)
+SHARD_VALUE = configuration_error(
+    "M732",
+    "shard needs either value or pattern",
+    "give a constant as value, or a pattern that takes the shard from the names of tables",
+    cause="Each row of a mirror of shards says which shard it belongs to.",
+)
+SHARD_NAME = configuration_error(
+    "M733",
+    "with shard, tables share a mirror, but name = {name!r} gives a mirror to each of them",
+    'set name, for example to "shop.{{table}}"',
+    cause="Shards are the tables whose mirrors have the same name.",
+    example={"name": "{database}.{table}"},
+)
+SHARD_CLUSTER = configuration_error(
+    "M734",
+    "a mirror of shards has no cluster_by",
+    "use partition_by, or leave it out: the shard partitions the mirror",
+    cause="Each shard has files of its own. Delta sorts rows within the whole table, or divides "
+    "them into partitions.",
+)
+SHARD_REPLICA = configuration_error(
+    "M735",
+    "the replica cannot follow mirrors of shards",
+    "use a configuration without shard for the mirror that the replica reads",
+    cause="A table of the replica equals one table of the source.",
+)
+NO_SHARD = table_failure(
+    "M736",
+    "the pattern {pattern!r} takes no shard from the name {table}",
+    "change shard.pattern in [[tables]], or let an earlier entry of [[tables]] name the table",
+    cause="A pattern describes the whole name, and its group takes one character or more.",
+    example={"pattern": "shop_(?P<shard>\\d+)\\..+", "table": "shop_new.orders"},
+)
+SHARD_TWICE = table_failure(
+    "M737",
+    "{table} and {others} would both be the shard {shard!r} of the mirror {name}",
+    "give them different shards in [[tables]], or another name to one of them",
+    cause="The rows of a shard come from one table: two tables would write the same keys.",
+    example={"others": ["shop_01.orders"], "shard": "1", "name": "shop.orders"},
+)
+SHARD_COLUMN = table_failure(
+    "M738",
+    "{table} has a column {column} itself, so it cannot be the column of the shard",
+    "choose another shard.column in [[tables]]",
+    cause="The mirror has one column with this name. Readers ignore upper case.",
+    example={"column": "tenant"},
+)
+OTHER_SHARD_COLUMN = table_failure(
+    "M739",
+    "{table}: the shards of {path} are in the column {before}, not {now}",
+    "set shard.column = {before!r} for it in [[tables]] and resume it "
+    "(`binlog-connector-mirror resume`), or give the mirror another name",
+    cause="The column partitions the files of the mirror.",
+    example={"path": "/data/mirror/shop/orders", "before": "shard", "now": "tenant"},
+)
+SHARD_KEY = table_failure(
+    "M740",
+    "{table} has the key ({now}), but other shards of {path} have the key ({key})",
+    "give all shards one key; if the others get it, too, let all shards be made again: "
+    "`resume CONFIG --all --rebuild`",
+    cause="The key of a mirror of shards is the shard and the key of its tables.",
+    example={"path": "/data/mirror/shop/orders", "now": ["id", "day"], "key": ["id"]},
+)
+SHARD_TYPE = table_failure(
+    "M741",
+    "{table}: the column {column} does not fit into {path}, which has it as {known} for other "
+    "shards",
+    "give the column a type that holds the values of the other shards, or rename it; if all "
+    "shards get it, let them be made again: `resume CONFIG --all --rebuild`",
+    cause="Shards share columns. A type becomes wider for all of them, but a column has one name "
+    "and one type.",
+    example={"path": "/data/mirror/shop/orders", "column": "note (int)", "known": "note (string)"},
+)
+OTHER_SHARD = table_failure(
+    "M742",
+    "{table} is the shard {before!r} of {path}, and cannot become the shard {now!r}",
+    "set the earlier value in [[tables]] and resume the table (`binlog-connector-mirror resume`), "
+    "or give the mirror another name",
+    cause="The value of the shard is a part of all keys of a table.",
+    example={"path": "/data/mirror/shop/orders", "before": "1", "now": "01"},
+)

@@ -1,0 +1,260 @@
+"""A mirror that several tables of the source share: how shards join it, and leave it.
+
+The first shard creates the Delta table, with a column for the shard that partitions it; each other
+one adds its columns. `ShardTable` then shows the shard as a table of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from stream_jobs.delta.actions import Metadata
+from stream_jobs.delta.columns import Column, highest_id, new_columns
+from stream_jobs.delta.snapshot import Snapshot
+from stream_jobs.delta.storage import Storage
+from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import CommitConflict, MirrorError, job_errors, shard_errors
+from stream_jobs.source.table_schema import Shard, TableSchema
+from stream_jobs.tables.column_changes import ColumnChange
+from stream_jobs.tables.mirror_metadata import (
+    KEY_PROPERTY,
+    MODE_PROPERTY,
+    PLACE_PROPERTY,
+    SHARD_PROPERTY,
+    TABLE_PROPERTY,
+    properties_of,
+    shard_properties,
+)
+from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
+from stream_jobs.tables.shard_table import (
+    LISTS,
+    PROGRESS,
+    ShardTable,
+    SharedDelta,
+    refuse_other_key,
+    shard_lists,
+)
+
+if TYPE_CHECKING:
+    from stream_jobs.apply.modes.mode import Mode
+
+_COMMENT: Final = "the shard: which table of the source the row belongs to"
+# So often another writer may come in between.
+_TRIES: Final = 20
+
+
+class MergedTable:
+    """The mirror at a path; one object for all threads of a process."""
+
+    def __init__(self, storage: Storage, path: str) -> None:
+        """Look at `path` of `storage` when a shard is opened."""
+        self._storage = storage
+        self.path = path
+        self._lock = threading.RLock()
+        self._shared: SharedDelta | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a mirror with shards, as far as is known."""
+        shared = self._shared
+        return shared is not None and SHARD_PROPERTY in shared.delta.snapshot.configuration
+
+    def open(self, shard: Shard, table: str, base: str) -> ShardTable | None:
+        """Return the newest version of a shard, which is `table`; None if the mirror lacks it.
+
+        Raises MirrorError if the shard is another table, if the mirror has another column of
+        shards, or if the path, which is below `base`, holds something else.
+        """
+        with self._lock:
+            shared = self._load()
+            if shared is None:
+                return None
+            snapshot, path = shared.delta.snapshot, f"{base.rstrip('/')}/{self.path}"
+            before = snapshot.configuration.get(SHARD_PROPERTY)
+            if before is None:
+                raise MirrorError(job_errors.ANOTHER_TABLE, path=path, table=table)
+            if before != shard.column:
+                facts = {"path": path, "before": before, "now": shard.column}
+                raise MirrorError(shard_errors.OTHER_SHARD_COLUMN, table=table, **facts)
+            for value, known in shard_lists(snapshot).items():
+                owner = known.properties[TABLE_PROPERTY]
+                if owner == table and value != shard.value:
+                    facts = {"path": path, "before": value, "now": shard.value}
+                    raise MirrorError(shard_errors.OTHER_SHARD, table=table, **facts)
+                if owner != table and value == shard.value:
+                    names = {"others": [owner], "shard": value, "name": self.path}
+                    raise MirrorError(shard_errors.SHARD_TWICE, table=table, **names)
+            return ShardTable(shared, shard.value) if _has(snapshot, shard) else None
+
+    def remove(self, shard: Shard, table: str, base: str) -> None:
+        """Remove a shard with its rows, and the columns that no other one has.
+
+        Versions before that keep them. Raises MirrorError as `open`.
+        """
+
+        def remove() -> None:
+            own = self.open(shard, table, base)
+            if own is not None:
+                own.remove()
+
+        with self._lock:
+            _repeated(remove)
+
+    def add(
+        self,
+        schema: TableSchema,
+        columns: Sequence[Column],
+        progress: str,
+        properties: Mapping[str, str],
+        mode: Mode,
+    ) -> ShardTable:
+        """Add the shard of `schema` without rows; the first one creates the table.
+
+        `columns` are those that it would have alone. Raises MirrorError if it does not fit the
+        other shards.
+        """
+        shard = schema.chosen.shard
+        assert shard is not None
+        with self._lock:
+            _repeated(lambda: self._add(schema, columns, progress, properties, mode))
+            assert self._shared is not None
+            return ShardTable(self._shared, shard.value)
+
+    def _add(
+        self,
+        schema: TableSchema,
+        columns: Sequence[Column],
+        progress: str,
+        properties: Mapping[str, str],
+        mode: Mode,
+    ) -> None:
+        shared = self._load()
+        if shared is not None:
+            self._join(shared.delta, schema, columns, progress, mode)
+            return
+        delta = self._create(schema, columns, progress, properties, mode)
+        self._shared = SharedDelta(delta, self._lock)
+
+    def _load(self) -> SharedDelta | None:
+        """Return the newest version of the table; None if there is none."""
+        if self._shared is not None:
+            self._shared.delta.refresh()
+        elif (delta := DeltaTable.open(self._storage, self.path)) is not None:
+            self._shared = SharedDelta(delta, self._lock)
+        return self._shared
+
+    def _create(
+        self,
+        schema: TableSchema,
+        columns: Sequence[Column],
+        progress: str,
+        properties: Mapping[str, str],
+        mode: Mode,
+    ) -> DeltaTable:
+        shard = schema.chosen.shard
+        assert shard is not None
+        about = (shard.column, pa.string(), {"comment": _COMMENT})
+        own = {**properties, **_properties(schema, mode)}
+        partition_by = (shard.column, *schema.chosen.partition_by)
+        made = new_columns([about], highest_id(columns))
+        metadata = Metadata((*made, *columns), own, partition_by)
+        domains = _domains(schema, columns, progress)
+        return DeltaTable.create(self._storage, self.path, metadata, domains)
+
+    def _join(
+        self,
+        delta: DeltaTable,
+        schema: TableSchema,
+        columns: Sequence[Column],
+        progress: str,
+        mode: Mode,
+    ) -> None:
+        snapshot = delta.snapshot
+        metadata = snapshot.metadata
+        lists = shard_lists(snapshot).values()
+        if not lists:
+            # The last shard has left.
+            metadata = metadata.with_properties(_properties(schema, mode))
+        self._refuse_other_choices(metadata, schema, mode)
+        refuse_other_key(snapshot, "", schema)
+        others = frozenset(number for each in lists for number in each.columns)
+        union = ColumnUnion(metadata, frozenset(), others, schema.name, self.path)
+        described = [(column.name, column.type, column.metadata) for column in columns]
+        made = new_columns(described, metadata.last_id)
+        change = union.united(ColumnChange(made, frozenset(), frozenset()))
+        # A wider type comes with the first rows: those of the others are written again for it.
+        types = {column.field_id: column.type for column in metadata.columns}
+        own = [c._replace(type=types.get(c.field_id, c.type)) for c in change.columns]
+        united = union.with_columns(own)
+        assert united is not None
+        domains = _domains(schema, own, progress)
+        delta.commit(TableCommit(metadata=united, domains=domains), "ADD SHARD")
+
+    def _refuse_other_choices(self, metadata: Metadata, schema: TableSchema, mode: Mode) -> None:
+        """Raise MirrorError if the mirror was made with another mode, or other partitions."""
+        before = metadata.configuration[MODE_PROPERTY]
+        facts: dict[str, object] = {"table": schema.name, "path": self.path}
+        if before != mode.name:
+            raise MirrorError(job_errors.MODE_CHANGED, **facts, before=before, now=mode.name)
+        own, chosen = metadata.partition_columns[1:], schema.chosen.partition_by
+        if own != chosen:
+            raise MirrorError(job_errors.OTHER_PARTITIONS, **facts, before=own, now=chosen)
+
+
+def _repeated(commit: Callable[[], None]) -> None:
+    """Call `commit` until no other writer comes in between; raises CommitConflict at some time."""
+    for _ in range(_TRIES - 1):
+        with suppress(CommitConflict):
+            commit()
+            return
+    commit()
+
+
+def _has(snapshot: Snapshot, shard: Shard) -> bool:
+    return LISTS + shard.value in snapshot.domains
+
+
+def _properties(schema: TableSchema, mode: Mode) -> dict[str, str]:
+    """Return what the mirror says about itself, apart from its shards."""
+    shard = schema.chosen.shard
+    assert shard is not None
+    key = [shard.column, *schema.key] if schema.key else []
+    return {
+        TABLE_PROPERTY: schema.mirror_name,
+        KEY_PROPERTY: json.dumps(key, ensure_ascii=False),
+        PLACE_PROPERTY: json.dumps(schema.place, ensure_ascii=False),
+        SHARD_PROPERTY: shard.column,
+        MODE_PROPERTY: mode.name,
+    }
+
+
+def _domains(schema: TableSchema, columns: Sequence[Column], progress: str) -> dict[str, str]:
+    """Return what the log holds of a shard."""
+    shard = schema.chosen.shard
+    assert shard is not None
+    own = shard_properties(properties_of(schema))
+    return {
+        LISTS + shard.value: ShardList.of(columns, own).write(),
+        PROGRESS + shard.value: progress,
+    }
+
+
+class MergedTables:
+    """The mirrors of shards of one storage, by their paths."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Open them when they are asked for."""
+        self._storage = storage
+        self._lock = threading.Lock()
+        self._tables: dict[str, MergedTable] = {}
+
+    def at(self, path: str) -> MergedTable:
+        """Return the mirror at `path`, which may not exist yet."""
+        with self._lock:
+            return self._tables.setdefault(path, MergedTable(self._storage, path))

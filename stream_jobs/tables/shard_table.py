@@ -1,0 +1,277 @@
+"""A shard of a mirror that several tables share, as a Delta table of its own.
+
+    shop_1.orders ─▶ ShardTable ┐
+    shop_2.orders ─▶ ShardTable ┼▶ SharedDelta: one Delta table, partitioned by the shard
+    shop_3.orders ─▶ ShardTable ┘
+
+A file belongs to one shard. A `ShardTable` shows the files of a shard, its columns and its
+progress. So all that applies changes to a mirror applies them to a shard, and touches no row of
+another one: a truncate, a copy, a lookup of keys, a compaction.
+
+*Commits* are versions of the one Delta table, one after the other. A commit of another shard in
+between does not matter, unless it has changed what this one builds upon: the types of columns, or
+the files, if all are written again. Then the shard is overtaken, and its round is run again.
+
+*Domains* of the log hold for each shard its list (`ShardList`) and its progress.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from stream_jobs.delta.actions import DataFile, Metadata
+from stream_jobs.delta.columns import Column
+from stream_jobs.delta.log import Log, LogListing
+from stream_jobs.delta.snapshot import Snapshot
+from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import MirrorError, ShardOvertaken, delta_errors, shard_errors
+from stream_jobs.source.column_types import ColumnType, holds_all_values
+from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.column_changes import ColumnChange
+from stream_jobs.tables.mirror_metadata import (
+    DOMAIN,
+    KEY_PROPERTY,
+    SHARD_PROPERTY,
+    shard_properties,
+)
+from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
+
+LISTS: Final = f"{DOMAIN}/shard/"
+PROGRESS: Final = f"{DOMAIN}/progress/"
+
+
+def shard_lists(whole: Snapshot) -> dict[str, ShardList]:
+    """Return what a mirror knows about its shards, by their values; empty for other mirrors."""
+    return {
+        domain.removeprefix(LISTS): ShardList.read(text)
+        for domain, text in whole.domains.items()
+        if domain.startswith(LISTS)
+    }
+
+
+def shard_of_file(whole: Snapshot, file: DataFile) -> str | None:
+    """Return the shard that a file of a mirror belongs to."""
+    return file.partition_values.get(shard_column(whole.metadata).physical_name)
+
+
+def shard_snapshot(whole: Snapshot, shard: str) -> Snapshot:
+    """Return a version of a mirror as its shard with this value sees it.
+
+    Raises KeyError if the version does not have it.
+    """
+    own = ShardList.read(whole.domains[LISTS + shard])
+    metadata = replace(
+        whole.metadata,
+        columns=own.columns_in(whole.metadata),
+        configuration={**whole.configuration, **own.properties},
+        partition_columns=whole.metadata.partition_columns[1:],
+    )
+    files = {
+        path: file for path, file in whole.files.items() if shard_of_file(whole, file) == shard
+    }
+    domains = {DOMAIN: whole.domains[PROGRESS + shard]}
+    return replace(whole, metadata=metadata, files=files, domains=domains)
+
+
+def shard_column(metadata: Metadata) -> Column:
+    """Return the column of a mirror that says which shard a row belongs to."""
+    name = metadata.configuration[SHARD_PROPERTY]
+    return next(column for column in metadata.columns if column.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardLog(Log):
+    """The log of a mirror; its versions are those of one shard."""
+
+    shard: str = ""
+
+    def load_version(self, version: int, listing: LogListing | None = None) -> Snapshot:
+        """Return the shard in one version; raises MirrorError also if that does not have it."""
+        whole = Log.load_version(self, version, listing)
+        if LISTS + self.shard not in whole.domains:
+            raise MirrorError(delta_errors.VERSION_MISSING, path=self.path, version=version)
+        return shard_snapshot(whole, self.shard)
+
+
+@dataclass
+class SharedDelta:
+    """The Delta table of several shards: one object for all threads of a process."""
+
+    delta: DeltaTable
+    # Whoever has it may commit.
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+class ShardTable(DeltaTable):
+    """One shard; its commits are versions of the table that it shares."""
+
+    def __init__(self, shared: SharedDelta, shard: str) -> None:
+        """Show the shard with the value `shard`, which the table has."""
+        self._shared = shared
+        self._shard = shard
+        self._base = shared.delta.snapshot
+        log = ShardLog(shared.delta.storage, shared.delta.path, shard)
+        super().__init__(log, shard_snapshot(self._base, shard))
+
+    @property
+    def whole(self) -> DeltaTable:
+        """The table with all of its shards."""
+        return self._shared.delta
+
+    @property
+    def all_files(self) -> Mapping[str, DataFile]:
+        """The files of all shards that `snapshot` belongs to, by path."""
+        return self._base.files
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Keep the other shards from committing meanwhile, and see what they have committed.
+
+        Raises ShardOvertaken if that matters to this shard.
+        """
+        with self._shared.lock:
+            self._catch_up()
+            yield
+
+    def refresh(self) -> Snapshot:
+        """Read what others have committed, and return the newest version."""
+        with self._shared.lock:
+            self._shared.delta.refresh()
+            self._adopt()
+        return self.snapshot
+
+    def commit(self, change: TableCommit, operation: str) -> Snapshot:
+        """Write the next version of the table and return the shard in it.
+
+        Raises ShardOvertaken if another shard has changed what `change` builds upon, else as for
+        a table alone.
+        """
+        with self._shared.lock:
+            base = self._base
+            self._catch_up()
+            whole = self._shared.delta
+            values = {shard_column(whole.snapshot.metadata).physical_name: self._shard}
+            # Files of other shards say themselves where they belong.
+            new = [
+                replace(file, partition_values={**values, **file.partition_values})
+                for file in change.new
+            ]
+            domains = {PROGRESS + self._shard: change.domains[DOMAIN]}
+            metadata = None
+            if change.metadata is not None:
+                metadata = self._united(base, change.metadata)
+                own = shard_properties(change.metadata.configuration)
+                domains[LISTS + self._shard] = ShardList.of(change.metadata.columns, own).write()
+            whole.commit(replace(change, new=new, domains=domains, metadata=metadata), operation)
+            self._add_costs(whole.take_costs())
+            self._adopt()
+        return self.snapshot
+
+    def remove(self) -> None:
+        """Remove the shard with its rows, and the columns that no other one has.
+
+        Raises CommitConflict if another writer has committed meanwhile.
+        """
+        with self._shared.lock:
+            whole = self._shared.delta
+            snapshot = whole.snapshot
+            metadata = self._union(snapshot).with_columns(())
+            whole.commit(
+                TableCommit(
+                    removed=tuple(self.snapshot.files.values()),
+                    removed_domains=(LISTS + self._shard, PROGRESS + self._shard),
+                    metadata=metadata,
+                ),
+                "REMOVE SHARD",
+            )
+
+    def united(self, change: ColumnChange, schema: TableSchema) -> ColumnChange:
+        """Return `change` of the list of the shard, which gets that of `schema`, as it will be.
+
+        Raises MirrorError if columns or the key do not fit those of the other shards.
+        """
+        refuse_other_key(self._base, self._shard, schema)
+        wanted = tuple(_for_values_of(column, schema) for column in change.columns)
+        return self._union(self._base, schema.name).united(change._replace(columns=wanted))
+
+    def with_columns(self, columns: Sequence[Column]) -> Metadata:
+        """Return the metadata of the table when the shard has `columns`, as `united` has said."""
+        metadata = self._union(self._base).with_columns(columns)
+        if metadata is None:
+            raise self._overtaken()
+        return metadata
+
+    def _united(self, base: Snapshot, own: Metadata) -> Metadata:
+        """Return the metadata of the table with the columns of `own`, which were chosen at `base`.
+
+        Raises ShardOvertaken if that is not possible any more.
+        """
+        now = self._base
+        if now.metadata != base.metadata or shard_lists(now) != shard_lists(base):
+            raise self._overtaken()
+        metadata = self.with_columns(own.columns)
+        if _types(metadata, now.metadata) and not now.same_rows(base):
+            # All files are written again.
+            raise self._overtaken()
+        return metadata
+
+    def _union(self, whole: Snapshot, table: str = "") -> ColumnUnion:
+        lists = shard_lists(whole)
+        own = lists.pop(self._shard)
+        others = frozenset(number for each in lists.values() for number in each.columns)
+        return ColumnUnion(whole.metadata, frozenset(own.columns), others, table, self.path)
+
+    def _catch_up(self) -> None:
+        """See what other shards have committed; raises ShardOvertaken if that matters."""
+        newest = self._shared.delta.snapshot
+        if newest is self._base:
+            return
+        if LISTS + self._shard not in newest.domains:
+            raise self._overtaken()
+        now = shard_snapshot(newest, self._shard)
+        if not now.same_rows(self.snapshot) or _types(now.metadata, self.snapshot.metadata):
+            raise self._overtaken()
+        self._base, self.snapshot = newest, now
+
+    def _adopt(self) -> None:
+        self._base = self._shared.delta.snapshot
+        self.snapshot = shard_snapshot(self._base, self._shard)
+
+    def _overtaken(self) -> ShardOvertaken:
+        version = self._shared.delta.snapshot.version
+        return ShardOvertaken(delta_errors.COMMIT_CONFLICT, path=self.path, version=version)
+
+
+def refuse_other_key(whole: Snapshot, shard: str, schema: TableSchema) -> None:
+    """Raise MirrorError if a shard with the columns of `schema` has another key than the others."""
+    for value, other in shard_lists(whole).items():
+        key = tuple(json.loads(other.properties[KEY_PROPERTY]))
+        if value != shard and key != schema.key:
+            raise MirrorError(
+                shard_errors.SHARD_KEY,
+                table=schema.name,
+                path=".".join(schema.place),
+                now=schema.key,
+                key=key,
+            )
+
+
+def _for_values_of(column: Column, schema: TableSchema) -> Column:
+    """Return a column whose type holds the values that the table has."""
+    own = schema.by_name.get(column.name)
+    if own is None:
+        return column
+    stored = ColumnType.of(own).stored
+    is_wider = column.type != stored and holds_all_values(stored, column.type)
+    return column._replace(type=stored) if is_wider else column
+
+
+def _types(one: Metadata, other: Metadata) -> bool:
+    """Return whether a column that both have has two types."""
+    types = {column.field_id: column.type for column in other.columns}
+    return any(types.get(c.field_id, c.type) != c.type for c in one.columns)

@@ -1,0 +1,46 @@
+"""Shards of a server in one mirror: an ALTER rolls over them, and `verify` compares each one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.harness import wait_until_settled
+from tests.integration.verification.pair import pair_of
+from tests.integration.verification.shards import create, mirror_of, roll
+
+if TYPE_CHECKING:
+    from tests.integration.database_stream import Stream
+    from tests.integration.verification.pair import Row
+
+pytestmark = pytest.mark.kafka
+
+SHARDS = 2
+
+
+def damage(rows: list[Row]) -> list[Row]:
+    """Change a row of the last shard, and add one of a shard that no table is."""
+    row = max(rows, key=lambda row: (row["shard"], row["id"]))
+    return [*rows[:-1], row | {"amount": 9}, row | {"shard": "9"}]
+
+
+def test_each_shard_is_compared_and_the_whole(stream: Stream) -> None:
+    names = create(stream, SHARDS, tables=1)
+    followed = [f"{stream.database}_*.*"]
+    with pair_of(stream, [mirror_of(stream)], source__tables=followed) as pair:
+        for name in names:
+            stream.execute(f"INSERT INTO {name} (id, amount) VALUES (1, 1), (2, 2)")
+        pair.catch_up(4)
+        roll(stream, SHARDS, tables=1, pause_seconds=0)
+        for name in names:
+            stream.execute(f"INSERT INTO {name} (id, amount) VALUES (7, 1099511627776)")
+        # Of both shards: two rows, two that an UPDATE has changed, a truncate, and one row.
+        stream.wait_for_changes(12, pair.connector)
+        wait_until_settled(stream.broker, stream.prefix)
+        pair.apply()
+        code, report = pair.report()
+        equal = {table["table"]: (table["verdict"], table["rows"]) for table in report["tables"]}
+        assert (code, equal) == (0, dict.fromkeys(names, ("equal", 1)))
+        columns = list(pair.kinds("t0"))
+        assert columns == ["shard", "id", "amount", "note", "_cdc_hi", "_cdc_lo"]

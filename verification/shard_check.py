@@ -1,0 +1,66 @@
+"""The mirrors that shards share, as a whole: each shard is compared with its table by itself.
+
+What is left is what belongs to no table: rows of a shard whose table the source does not have any
+more, or that is not followed, and files of no shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from stream_jobs.delta.snapshot import Snapshot
+from stream_jobs.delta.storages import storage_of
+from stream_jobs.delta.table import DeltaTable
+from stream_jobs.errors import MirrorError
+from stream_jobs.settings import Settings as JobSettings
+from stream_jobs.tables.mirror_metadata import SHARD_PROPERTY, TABLE_PROPERTY
+from stream_jobs.tables.mirror_table import mirror_path
+from stream_jobs.tables.shard_table import shard_lists, shard_of_file
+from stream_jobs.tables.table_options import TableOptionsResolver
+from verification.report import Difference, TableResult
+from verification.table_definitions import TableName
+
+
+def surplus_shards(job: JobSettings, names: Iterable[TableName]) -> Iterator[TableResult]:
+    """Yield what is different in the mirrors of `job` that the tables `names` share.
+
+    `names` are all tables that are followed; each one that is a shard is compared elsewhere.
+    """
+    storage, choices = storage_of(job.mirror.path), TableOptionsResolver.of_settings(job)
+    tables: dict[tuple[str, str], list[str]] = {}
+    for database, table in names:
+        if choices.of(database, table).shard is not None:
+            tables.setdefault(choices.place(database, table), []).append(f"{database}.{table}")
+    for place, shards in sorted(tables.items()):
+        result = TableResult(".".join(place))
+        try:
+            delta = DeltaTable.open(storage, mirror_path(storage, *place))
+        except MirrorError as error:
+            result.error = error
+            yield result
+            continue
+        # A mirror of one table is told with each shard.
+        if delta is None or SHARD_PROPERTY not in delta.snapshot.configuration:
+            continue
+        surplus = _surplus(delta.snapshot, shards)
+        if surplus:
+            column = delta.snapshot.configuration[SHARD_PROPERTY]
+            result.differences = [
+                Difference("surplus", {column: value, "rows": rows}, None, None)
+                for value, rows in sorted(surplus.items())
+            ]
+            result.rows, result.mirror_rows = 0, delta.snapshot.live_rows
+            result.version = delta.snapshot.version
+            yield result
+
+
+def _surplus(whole: Snapshot, tables: Sequence[str]) -> Mapping[str, int]:
+    """Return the rows of each shard that is none of `tables`."""
+    lists = shard_lists(whole)
+    rows: dict[str, int] = {}
+    for file in whole.files.values():
+        value = shard_of_file(whole, file) or ""
+        known = lists.get(value)
+        if file.live and (known is None or known.properties[TABLE_PROPERTY] not in tables):
+            rows[value] = rows.get(value, 0) + file.live
+    return rows
