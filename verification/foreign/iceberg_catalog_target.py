@@ -43,11 +43,19 @@ class CatalogTarget(IcebergTarget):
             raise MirrorError(foreign_errors.NO_TARGET, target=self.name)
         metadata: Mapping[str, Any] = dict(found)
         if metadata != self._known:
-            if metadata.get("location") != self._known.get("location"):
-                self._files = UriFiles(self.name, str(metadata.get("location")))
+            self._files = UriFiles(self.name, _place(metadata))
             self._load(self.name, lambda: metadata)
             self._known = metadata
         return self._named_state()
+
+
+def _place(metadata: Mapping[str, Any]) -> str:
+    """Return where the files are that are read: the location of a table is for new ones."""
+    current = metadata.get("current-snapshot-id")
+    for snapshot in metadata.get("snapshots") or ():
+        if snapshot.get("snapshot-id") == current and "manifest-list" in snapshot:
+            return str(snapshot["manifest-list"])
+    return str(metadata.get("location"))
 
 
 def _access(name: str, place: str) -> tuple[CatalogName, CatalogAccess]:
