@@ -256,7 +256,7 @@ library-wheel: $(TOOLS)
 lock:
 	uv lock
 	uv export --quiet --frozen --all-extras --group dev --no-emit-project --no-header -o requirements.lock
-	uv export --quiet --frozen --extra arrow --extra demo --extra s3 --extra hdfs --extra otel --extra postgresql --extra clickhouse --no-default-groups --no-emit-project --no-header -o requirements-product.lock
+	uv export --quiet --frozen --extra arrow --extra demo --extra s3 --extra azure --extra gcs --extra hdfs --extra otel --extra postgresql --extra clickhouse --no-default-groups --no-emit-project --no-header -o requirements-product.lock
 
 clean:
 	rm -rf $(VENV) build

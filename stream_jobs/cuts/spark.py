@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from stream_jobs.cuts import reader
+from stream_jobs.delta.storages import with_account
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +50,7 @@ def mirror_at(
 
 def _for_spark(path: str) -> str:
     """Return a path in the words of Hadoop."""
+    path = with_account(path)
     parts = urlsplit(path)
     if not parts.scheme:
         return str(Path(path).absolute())

@@ -1,4 +1,4 @@
-"""The storage that `mirror.path` names: a local folder, a bucket of S3, or a folder of HDFS.
+"""The storage that `mirror.path` names: a local folder, a bucket, or a folder of HDFS.
 
 In a local folder, each file is written under a temporary name, synced, and then given its name,
 so readers see all of it or nothing, also after a crash. link(2) gives a name only if it is free.
@@ -160,8 +160,16 @@ class LocalStorage:
         return temporary
 
 
-# Hadoop's name and everybody else's.
-_S3: Final = frozenset({"s3", "s3a"})
+# Buckets of S3, by everybody's name and by Hadoop's, containers of Azure, by a name alone or with
+# their account, and buckets of Google.
+_OBJECTS: Final = {
+    "s3": settings_errors.S3_EXTRA,
+    "s3a": settings_errors.S3_EXTRA,
+    "az": settings_errors.AZURE_EXTRA,
+    "abfss": settings_errors.AZURE_EXTRA,
+    "gs": settings_errors.GCS_EXTRA,
+}
+_AZURE_ACCOUNT: Final = "AZURE_STORAGE_ACCOUNT_NAME"
 # By the scheme of a path, that of the requests, and the port of a namenode.
 _HDFS: Final = {"webhdfs": ("http", 9870), "swebhdfs": ("https", 9871)}
 # As Java's programs take the name of the user.
@@ -178,8 +186,8 @@ def storage_of(path: str) -> Storage:
         return LocalStorage(str(Path(path).absolute()))
     if parts.scheme == "file" and not parts.netloc:
         return LocalStorage(unquote(parts.path))
-    if parts.scheme in _S3 and parts.netloc:
-        return _bucket(path, parts)
+    if parts.scheme in _OBJECTS and parts.netloc:
+        return _objects(path, parts)
     if parts.scheme in _HDFS and parts.netloc:
         return _hdfs(path, parts)
     if parts.scheme == "hdfs":
@@ -187,12 +195,24 @@ def storage_of(path: str) -> Storage:
     raise ConfigError(job_errors.PATH_SCHEME, path=path)
 
 
-def _bucket(path: str, parts: SplitResult) -> Storage:
+def with_account(path: str) -> str:
+    """Return az://CONTAINER/FOLDER with its account, as Spark and Iceberg name it; else `path`."""
+    parts = urlsplit(path)
+    account = os.environ.get(_AZURE_ACCOUNT)
+    if parts.scheme != "az" or not account:
+        return path
+    return f"abfss://{parts.netloc}@{account}.dfs.core.windows.net{parts.path}"
+
+
+def _objects(path: str, parts: SplitResult) -> Storage:
     try:
-        from stream_jobs.delta.s3_storage import S3Storage  # noqa: PLC0415  # of an extra
+        from stream_jobs.delta.object_storage import ObjectStorage  # noqa: PLC0415  # of an extra
     except ModuleNotFoundError as error:
-        raise ConfigError(settings_errors.S3_EXTRA, path=path, said=error) from error
-    return S3Storage(parts.netloc, unquote(parts.path).strip("/"))
+        raise ConfigError(_OBJECTS[parts.scheme], path=path, said=error) from error
+    if parts.scheme == "abfss" and "@" not in parts.netloc:
+        raise ConfigError(job_errors.AZURE_PATH, path=path)
+    scheme = "s3" if parts.scheme == "s3a" else parts.scheme
+    return ObjectStorage(scheme, parts.netloc, unquote(parts.path).strip("/"))
 
 
 def _hdfs(path: str, parts: SplitResult) -> Storage:

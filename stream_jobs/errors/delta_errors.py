@@ -85,6 +85,29 @@ OVERWRITES = failure(
     cause="Without this header, two jobs could overwrite commits of each other.",
     example={"bucket": "lake"},
 )
+NO_RIGHT = failure(
+    "M523",
+    "{path}: the storage does not let the job {action} this: {said}",
+    "give the account of the job {right}",
+    cause="A mirror is written, read, listed and cleaned up, and the account may not do all of it.",
+    example={
+        "path": "gs://lake/mirror/_binlog-connector-1f0e",
+        "action": "delete",
+        "right": "storage.objects.delete",
+        "said": "AccessDenied: Access denied.",
+    },
+)
+NO_LOGIN = failure(
+    "M524",
+    "{path}: the storage does not accept the credentials: {said}",
+    "correct or renew {variables} in the environment of the driver and of each worker",
+    cause="A key is wrong, a token or a signature has expired, or there is none.",
+    example={
+        "path": "gs://lake/mirror",
+        "said": "AuthenticationRequired: Authentication required.",
+        "variables": "GOOGLE_APPLICATION_CREDENTIALS",
+    },
+)
 FILE_UNREADABLE = table_failure(
     "M517",
     "{file} cannot be read: {said}",

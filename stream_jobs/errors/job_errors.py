@@ -249,10 +249,21 @@ KEY_IN_THE_WAY = code.table_failure(
 )
 PATH_SCHEME = code.configuration_error(
     "M404",
-    "mirror.path {path}: the job writes to local disks, mounted file systems, S3 and HDFS alone",
-    "give the path of a folder, s3://BUCKET/FOLDER or webhdfs://NAMENODE:9870/FOLDER",
+    "mirror.path {path}: the job writes to local disks, mounted file systems, S3, Azure Blob "
+    "Storage, Google Cloud Storage and HDFS alone",
+    "give the path of a folder, s3://BUCKET/FOLDER, "
+    "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER, az://CONTAINER/FOLDER, "
+    "gs://BUCKET/FOLDER or webhdfs://NAMENODE:9870/FOLDER",
     cause="The path begins with the scheme of another storage.",
-    example={"path": "gs://bucket/mirror"},
+    example={"path": "oss://bucket/mirror"},
+)
+AZURE_PATH = code.configuration_error(
+    "M423",
+    "mirror.path {path}: abfss:// needs a container and an account",
+    "give abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER, or az://CONTAINER/FOLDER and the "
+    "account in AZURE_STORAGE_ACCOUNT_NAME",
+    cause="The account is a part of an address of Azure.",
+    example={"path": "abfss://lake/mirror"},
 )
 INDEX_FOLDER = code.failure(
     "M406",

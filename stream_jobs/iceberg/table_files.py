@@ -24,6 +24,7 @@ import orjson
 
 from stream_jobs.delta.log import now
 from stream_jobs.delta.storage import Storage
+from stream_jobs.delta.storages import with_account
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import iceberg_errors
 from stream_jobs.iceberg.manifests import (
@@ -46,7 +47,7 @@ _UNNAMED_MS: Final = 600_000
 
 def reader_uri(path: str) -> str:
     """Return the root of a mirror, `mirror.path`, as readers of Iceberg name it."""
-    parts = urlsplit(path)
+    parts = urlsplit(with_account(path))
     if not parts.scheme:
         return f"file://{Path(path).absolute()}"
     if parts.scheme in ("webhdfs", "swebhdfs"):

@@ -36,10 +36,16 @@ _SCHEMES: Final = {
     "s3": "s3",
     "s3a": "s3",
     "s3n": "s3",
+    "gs": "gs",
+    "az": "azure",
+    "abfss": "azure",
     "hdfs": "hdfs",
     "webhdfs": "hdfs",
     "swebhdfs": "hdfs",
 }
+
+# Whose URIs name a bucket or a container.
+_BUCKETS: Final = frozenset({"s3", "gs", "azure"})
 
 
 class UriFiles:
@@ -80,11 +86,15 @@ class UriFiles:
             features = [f"files at {scheme}://{host}"]
             raise MirrorError(foreign_errors.FEATURES, target=self._target, features=features)
         # Other programs name the namenode by another port than that of HTTP.
-        return self._storage(host if _SCHEMES[scheme] == "s3" else self._host), path
+        return self._storage(host if _SCHEMES[scheme] in _BUCKETS else self._host), path
 
     def _storage(self, host: str) -> Storage:
         if host not in self._storages:
-            root = f"{self.scheme}://{host}/" if self.scheme not in ("", "file") else "/"
+            scheme = self.scheme
+            if _SCHEMES.get(scheme) == "azure":
+                # Another program may name a container with its account, and the user without it.
+                scheme = "abfss" if "@" in host else "az"
+            root = f"{scheme}://{host}/" if scheme not in ("", "file") else "/"
             self._storages[host] = storage_of(root)
         return self._storages[host]
 

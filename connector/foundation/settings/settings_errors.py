@@ -228,6 +228,12 @@ SPARK_EXTRA = EXTRA.because("the job needs more packages ({said})", extra="spark
 S3_EXTRA = EXTRA.because(
     "mirror.path {path}: the job needs more packages ({said})", extra="spark,s3", was="M405"
 )
+AZURE_EXTRA = EXTRA.because(
+    "mirror.path {path}: the job needs more packages ({said})", extra="spark,azure"
+)
+GCS_EXTRA = EXTRA.because(
+    "mirror.path {path}: the job needs more packages ({said})", extra="spark,gcs"
+)
 HDFS_EXTRA = EXTRA.because(
     "mirror.path {path}: the job needs more packages ({said})", extra="spark,hdfs", was="M422"
 )

@@ -19,8 +19,8 @@ from deltalake import QueryBuilder
 from pyarrow.parquet import ParquetFile
 
 from stream_jobs.cuts.reader import mirror_at
-from stream_jobs.delta import s3_storage
-from stream_jobs.delta.s3_storage import S3Storage
+from stream_jobs.delta import object_clients
+from stream_jobs.delta.object_storage import ObjectStorage
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
 from stream_jobs.run.commands import show_cuts
@@ -55,10 +55,9 @@ def gate(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     with Gate(endpoint) as gate:
         for name, value in variables(gate.url).items():
             monkeypatch.setenv(name, value)
-        s3_storage._client.cache_clear()
+        object_clients.client.cache_clear()
         yield gate
-        s3_storage._client().close()
-        s3_storage._client.cache_clear()
+        object_clients.client.cache_clear()
 
 
 class Lake:
@@ -68,8 +67,9 @@ class Lake:
         self.bucket = f"b{uuid.uuid4().hex}"
         self.path = f"s3://{self.bucket}/lake"
         self._options = reader_options(endpoint)
-        client = s3_storage._client()
+        client: Any = boto3.client("s3")
         client.create_bucket(Bucket=self.bucket)
+        client.close()
 
     def rows(self, table: str) -> list[tuple[int, str]]:
         opened = deltalake.DeltaTable(f"{self.path}/shop/{table}", storage_options=self._options)
@@ -77,20 +77,20 @@ class Lake:
         return [(row["id"], row["name"]) for row in pa.table(found).to_pylist()]
 
     def delta(self, table: str) -> DeltaTable:
-        found = DeltaTable.open(S3Storage(self.bucket, "lake"), f"shop/{table}")
+        found = DeltaTable.open(ObjectStorage("s3", self.bucket, "lake"), f"shop/{table}")
         assert found is not None
         return found
 
     def operations(self, table: str) -> list[str]:
         """What each version of the table did."""
-        storage = S3Storage(self.bucket, "lake")
+        storage = ObjectStorage("s3", self.bucket, "lake")
         log = f"shop/{table}/_delta_log"
         commits = [storage.read(f"{log}/{file.name}") or b"" for file in storage.list(log)]
         return [json.loads(each.splitlines()[0])["commitInfo"]["operation"] for each in commits]
 
     def names(self, table: str) -> set[str]:
         """The data files that are there."""
-        listed = S3Storage(self.bucket, "lake").list(f"shop/{table}")
+        listed = ObjectStorage("s3", self.bucket, "lake").list(f"shop/{table}")
         return {file.name for file in listed if file.name.endswith(".parquet")}
 
 
@@ -107,10 +107,15 @@ def item(number: int, name: str = "first") -> dict[str, Any]:
 @pytest.mark.spark
 @pytest.mark.skipif(not FULL, reason="ten seconds of CPU; `make test-all` runs it")
 def test_the_job_keeps_a_mirror_in_a_bucket(
-    spark: SparkSession, kafka: Kafka, tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    kafka: Kafka,
+    tmp_path: Path,
+    lake: Lake,
+    gate: Gate,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Workers are started with what the driver's environment says.
-    for name, value in variables(s3_storage._client().meta.endpoint_url).items():
+    for name, value in variables(gate.url).items():
         monkeypatch.setitem(spark.sparkContext.environment, name, value)
     table = SourceTable(kafka, "items", COLUMNS).create()
     table.insert(*(item(number) for number in range(6)))
@@ -190,8 +195,8 @@ def test_a_bucket_that_goes_away_at_any_write_loses_nothing(
 ) -> None:
     mirror = {"path": lake.path}
     said = re.compile(
-        rf"s3://{lake.bucket}/lake/\S+: Connection was closed before we received a valid response "
-        rf'from endpoint URL: "\S+"\.{re.escape(ADVICE)}'
+        rf"s3://{lake.bucket}/lake/\S+: Generic S3 error: (?:Error performing list request: )?"
+        rf"Error performing \S+ \S+ in \S+ - HTTP error: error sending request{re.escape(ADVICE)}"
     )
     table = SourceTable(kafka, "items", COLUMNS).create()
     row = {}
@@ -227,11 +232,13 @@ def test_a_bucket_that_goes_away_while_a_file_is_read_is_named(
     table.insert(item(1), item(2))
     job.apply(mirror=mirror)
     (name,) = lake.delta("items").snapshot.files
-    storage = S3Storage(lake.bucket, "lake")
+    storage = ObjectStorage("s3", lake.bucket, "lake")
     source = storage.open(f"shop/items/{name}")
     assert source is not None
     gate.close()
-    with pytest.raises(MirrorError, match=f"M502.*{name}: Connection was closed"):
+    with pytest.raises(
+        MirrorError, match=f"M502.*{name}: Generic S3 error: .*error sending request"
+    ):
         ParquetFile(source)
     gate.open()
     assert ParquetFile(source).metadata.num_rows == 2
@@ -253,17 +260,18 @@ def test_a_bucket_without_rights_is_named(job: Job, monkeypatch: pytest.MonkeyPa
     server = serve(INITIAL_NO_AUTH_ACTION_COUNT="1")
     for name, value in variables(next(server)).items():
         monkeypatch.setenv(name, value)
-    s3_storage._client.cache_clear()
+    object_clients.client.cache_clear()
     client: Any = boto3.client("s3")
     client.create_bucket(Bucket="guarded")
     client.close()
     failed = job.run(mirror={"path": "s3://guarded/lake"})[-1]
-    s3_storage._client().close()
-    s3_storage._client.cache_clear()
-    assert failed["code"] == "M502"
+    object_clients.client.cache_clear()
+    assert failed["code"] == "M524"
     assert re.fullmatch(
-        r"s3://guarded/lake/_binlog-connector-[0-9a-f]{32}: InvalidAccessKeyId: The AWS Access Key "
-        rf"Id you provided does not exist in our records\.{re.escape(ADVICE)}",
+        r"s3://guarded/lake/_binlog-connector-[0-9a-f]{32}: the storage does not accept the "
+        "credentials: InvalidAccessKeyId: The AWS Access Key Id you provided does not exist in our "
+        r"records\.; correct or renew AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, "
+        "in the environment of the driver and of each worker",
         failed["error"],
     )
     next(server, None)

@@ -11,11 +11,11 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog as PyCatalog
 
 from connector.foundation.errors import ConfigError
-from stream_jobs.delta import s3_storage
+from stream_jobs.delta import object_clients
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import new_columns
+from stream_jobs.delta.object_storage import ObjectStorage
 from stream_jobs.delta.parquet_file import write_file
-from stream_jobs.delta.s3_storage import S3Storage
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError
@@ -451,8 +451,8 @@ def test_a_mirror_in_a_bucket_is_read_through_the_catalog(
 ) -> None:
     for name, value in server.variables.items():
         monkeypatch.setenv(name, value)
-    s3_storage._client.cache_clear()
-    storage = S3Storage("plain", "mirror")
+    object_clients.client.cache_clear()
+    storage = ObjectStorage("s3", "plain", "mirror")
     sample = Sample(storage, "shop/t0")
     files = TableFiles(storage, reader_uri("s3://plain/mirror"))
     lake = Lake(server, proxy, tmp_path / "mirror", 0)
@@ -472,8 +472,7 @@ def test_a_mirror_in_a_bucket_is_read_through_the_catalog(
     assert len(rows) == 27
     assert duckdb.catalog_rows(table.metadata_location, server.s3, KEY, SECRET) == rows
     assert sorted(row[0] for row in rows) == sample.ids()
-    s3_storage._client().close()
-    s3_storage._client.cache_clear()
+    object_clients.client.cache_clear()
 
 
 def test_nothing_is_kept_for_a_table_that_the_catalog_does_not_make(lake: Lake) -> None:

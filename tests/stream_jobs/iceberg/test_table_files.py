@@ -14,9 +14,15 @@ from stream_jobs.iceberg.table_files import reader_uri
         ("file:///data/a%20b/", "file:///data/a b"),
         ("s3://lake/shop/", "s3://lake/shop"),
         ("s3a://lake", "s3://lake"),
+        ("gs://lake/shop/", "gs://lake/shop"),
+        ("abfss://c@a.dfs.core.windows.net/shop/", "abfss://c@a.dfs.core.windows.net/shop"),
+        ("az://c/shop", "abfss://c@someone.dfs.core.windows.net/shop"),
         ("webhdfs://one:9870,two:9870/lake/t", "hdfs://one/lake/t"),
         ("swebhdfs://one/lake", "hdfs://one/lake"),
     ],
 )
-def test_the_root_of_a_mirror_is_a_uri(path: str, uri: str) -> None:
+def test_the_root_of_a_mirror_is_a_uri(
+    monkeypatch: pytest.MonkeyPatch, path: str, uri: str
+) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "someone")
     assert reader_uri(path) == uri

@@ -17,6 +17,7 @@ from stream_jobs.source.offset_stream import SerializedError, deserialize_error
 from stream_jobs.source.topics import limit_offsets, row_topics
 
 if TYPE_CHECKING:
+    from connector.foundation.errors.code import ErrorCode
     from stream_jobs.source.topics import Offsets
 
 SECRET = "c" * 32
@@ -72,20 +73,39 @@ def test_a_folder_is_a_path_or_a_file_uri() -> None:
     assert storage_of("/data/mirror") == LocalStorage("/data/mirror")
     assert storage_of("file:///data/a%20b") == LocalStorage("/data/a b")
     with pytest.raises(ConfigError) as caught:
-        storage_of("gs://bucket/mirror")
+        storage_of("oss://bucket/mirror")
     assert caught.value.text == (
-        "mirror.path gs://bucket/mirror: the job writes to local disks, mounted file systems, S3 "
-        "and HDFS alone; give the path of a folder, s3://BUCKET/FOLDER or "
-        "webhdfs://NAMENODE:9870/FOLDER"
+        "mirror.path oss://bucket/mirror: the job writes to local disks, mounted file systems, S3, "
+        "Azure Blob Storage, Google Cloud Storage and HDFS alone; give the path of a folder, "
+        "s3://BUCKET/FOLDER, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER, "
+        "az://CONTAINER/FOLDER, gs://BUCKET/FOLDER or webhdfs://NAMENODE:9870/FOLDER"
     )
 
 
 def test_a_bucket_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "stream_jobs.delta.s3_storage", None)
+    monkeypatch.setitem(sys.modules, "stream_jobs.delta.object_storage", None)
     with pytest.raises(ConfigError) as caught:
         storage_of("s3a://bucket/mirror")
     assert caught.value.code is settings_errors.S3_EXTRA
     assert caught.value.text.endswith("; pip install 'binlog-connector[spark,s3]'")
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "extra"),
+    [
+        ("gs://bucket/mirror", settings_errors.GCS_EXTRA, "gcs"),
+        ("az://container/mirror", settings_errors.AZURE_EXTRA, "azure"),
+        ("abfss://c@a.dfs.core.windows.net/mirror", settings_errors.AZURE_EXTRA, "azure"),
+    ],
+)
+def test_a_container_needs_an_extra(
+    monkeypatch: pytest.MonkeyPatch, path: str, code: ErrorCode, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "stream_jobs.delta.object_storage", None)
+    with pytest.raises(ConfigError) as caught:
+        storage_of(path)
+    assert caught.value.code is code
+    assert caught.value.text.endswith(f"; pip install 'binlog-connector[spark,{extra}]'")
 
 
 def test_a_folder_of_hdfs_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
