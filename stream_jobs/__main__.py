@@ -115,7 +115,14 @@ def _look_after(arguments: argparse.Namespace) -> int:
         if arguments.command == "cuts":
             commands.show_cuts(settings, sys.stdout, as_json=arguments.json)
             return 0
-        return commands.show_status(settings, config, sys.stdout, as_json=arguments.json)
+        return commands.show_status(
+            settings,
+            config,
+            sys.stdout,
+            as_json=arguments.json,
+            pattern=arguments.table,
+            limit=None if arguments.all else arguments.limit,
+        )
     except ConnectorError as error:
         sys.stderr.write(f"error: {error}\n")
         return EXIT_CONFIG if isinstance(error, ConfigError) else EXIT_FAILED

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from connector.foundation.ecs import as_ecs
 from connector.foundation.errors.message import visible_json
+from connector.foundation.line_bounds import bounded
 from connector.foundation.record_formats import utc_text
 
 # Other lines with a code are warnings.
@@ -24,13 +25,13 @@ class EcsLine:
         self._named = as_ecs(command, name)
 
     def text(self, event: str, facts: Mapping[str, Any]) -> str:
-        """Return the line of an event, without its end."""
+        """Return the line of an event, without its end; it is bounded as `line_bounds` says."""
         level = "warning" if "code" in facts else "info"
         entry = {
             "timestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "level": "error" if event in _ERRORS else level,
             "event": event,
-            **facts,
+            **bounded(facts),
         }
         return visible_json(self._named(None, "", entry), default=str)
 

@@ -14,6 +14,7 @@ import structlog
 from connector.cli.exit_codes import warn
 from connector.foundation.ecs import as_ecs
 from connector.foundation.errors.message import visible_fields, visible_json
+from connector.foundation.line_bounds import bound_entry
 from connector.foundation.settings.configuration import load_settings, world_readable_warning
 from connector.foundation.settings.sections import LogSettings, Settings
 
@@ -56,6 +57,7 @@ def configure_logging(
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *(() if events is None else (events.keep, partial(_drop_below, level))),
+            bound_entry,
             *renderers,
         ],
         # What is kept does not depend on what is written.

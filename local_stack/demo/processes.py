@@ -123,6 +123,7 @@ class JobStatus:
     # Of each batch with changes: how long after the source's commit they were in the table that
     # got them last.
     lags: list[float] = field(default_factory=list)
+    # A line names the topics that have moved.
     end_offsets: dict[str, dict[str, int]] = field(default_factory=dict)
     # By `database.table`: when the source committed the latest applied change.
     applied_ms: dict[str, int] = field(default_factory=dict)
@@ -136,7 +137,7 @@ class JobStatus:
             case "batch_applied":
                 self.batches += 1
                 self.last_batch_seconds = line["seconds"]
-                self.end_offsets = line["end_offsets"]
+                self.end_offsets |= line["end_offsets"]
                 reports = line["tables"].values()
                 self.last_batch_changes = sum(report["changes"] for report in reports)
                 lags = [
@@ -148,7 +149,7 @@ class JobStatus:
                         latest = max(report["source_ts_ms"], self.applied_ms.get(table, 0))
                         self.applied_ms[table] = latest
             case "idle":
-                self.end_offsets = line["end_offsets"]
+                self.end_offsets |= line["end_offsets"]
             case "no_mirror":
                 self.without_mirror.append(line["topic"])
             case "failed":

@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 from connector.foundation.argument_parser import ArgumentParser
 
 _PROGRAM: Final = "binlog-connector-mirror"
+# Of `status`, if nothing else is asked for.
+TABLES_SHOWN: Final = 20
 
 
 class Command(NamedTuple):
@@ -39,8 +41,11 @@ COMMANDS: Final[Mapping[str, Command]] = {
         ),
     ),
     "status": Command(
-        "Show each table, without Spark.",
+        "Show the tables, without Spark.",
         """
+        Tables that cannot go on come first, then those whose records wait longest, then those that
+        have changed last.
+
         Exit codes: 0 the job goes on with all tables, or was stopped after "availableNow", 1
         records wait for more than a minute, or Kafka or the storage do not answer, 2 wrong
         configuration, 3 a table is set aside, its mirror cannot be read, or Kafka has deleted what
@@ -48,7 +53,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
         """,
         (
             ("status stream_job.toml", "for people"),
-            ("status stream_job.toml --json", "one JSON object"),
+            ("status stream_job.toml --table 'shop.*' --all", "all tables of a database"),
+            ("status stream_job.toml --json", "one JSON object, with all tables"),
         ),
     ),
     "cuts": Command(
@@ -132,6 +138,8 @@ def parser_of(name: str = "") -> ArgumentParser:
     parser.add_argument("config", type=Path, metavar="CONFIG", help=f"TOML file; {explained}")
     if name in ("status", "cuts"):
         parser.add_argument("--json", action="store_true", help="One JSON object.")
+        if name == "status":
+            _listed(parser)
     elif name == "replica":
         parser.add_argument("--once", action="store_true", help="Apply the newest cut, and end.")
     elif name == "resume":
@@ -173,6 +181,31 @@ class _PrintScript(argparse.Action):
         package = Path(__file__).resolve().parents[1]
         sys.stdout.write(f"{package / '__main__.py'}\n")
         parser.exit()
+
+
+def _listed(parser: ArgumentParser) -> None:
+    """Declare which tables are shown."""
+    parser.add_argument(
+        "--table",
+        default="*",
+        metavar="PATTERN",
+        help="Only these tables: database.table, with *, ? and [...]. The exit code is of them.",
+    )
+    parser.add_argument(
+        "--limit",
+        type=_count,
+        default=TABLES_SHOWN,
+        metavar="N",
+        help=f"At most so many tables, {TABLES_SHOWN} by default.",
+    )
+    parser.add_argument("--all", action="store_true", help="All of them.")
+
+
+def _count(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        message = f"{text!r} is not a number from 1 on"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)
 
 
 def _resumed(parser: ArgumentParser) -> None:

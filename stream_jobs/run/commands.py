@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +19,7 @@ from stream_jobs.iceberg.metadata import tag_of
 from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.run import overview
 from stream_jobs.run.job_state import JobStatus, Owner, Ownership, RunRecord, job_status
+from stream_jobs.run.table_list import View, print_tables
 from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables.table_options import TableOptionsResolver
@@ -30,19 +31,23 @@ EXIT_NO_JOB = 4
 
 # The width of the output if it is not a terminal.
 _WIDTH = 200
-_TITLES = ("table", "state", "mode", "version", "rows", "dead", "files", "bytes", "waiting")
-_TIMES = ("waits since", "committed", "changed at the source")
-_FIRST_NUMBER = 3
-_KILO = 1024
 # Somebody waits for the answer.
 _ANSWER_SECONDS = 8.0
 
 
-def show_status(settings: Settings, config: Path, out: TextIO, *, as_json: bool) -> int:
-    """Print the job and all tables to `out`, and return the exit code.
+def show_status(
+    settings: Settings,
+    config: Path,
+    out: TextIO,
+    *,
+    as_json: bool,
+    pattern: str = "*",
+    limit: int | None = None,
+) -> int:
+    """Print the job and the tables that fit `pattern` to `out`, and return the exit code.
 
-    The job is known from the storage alone, and printed first. Raises MirrorError if Kafka or the
-    storage do not answer.
+    The job is known from the storage alone, and printed first. For people, it prints `limit`
+    tables, or all. Raises MirrorError if Kafka or the storage do not answer.
     """
     path = settings.mirror.path
     storage = storage_of(path)
@@ -58,14 +63,14 @@ def show_status(settings: Settings, config: Path, out: TextIO, *, as_json: bool)
     patience = min(facts.timeout_seconds, _ANSWER_SECONDS)
     client = KafkaClient(facts._replace(timeout_seconds=patience))
     try:
-        statuses = overview.Overview(settings, storage, client).tables()
+        statuses = overview.Overview(settings, storage, client).tables(pattern)
     finally:
         client.close()
     if as_json:
         described = None if newest is None or job is None else asdict(newest) | asdict(job)
         print(json.dumps({"job": described, "tables": [asdict(one) for one in statuses]}), file=out)
     else:
-        _print(statuses, config, console)
+        print_tables(statuses, config, console, View(pattern, limit))
     return _exit_code(statuses, job)
 
 
@@ -83,30 +88,6 @@ def _exit_code(statuses: list[overview.TableStatus], job: JobStatus | None) -> i
 def _console(out: TextIO) -> Console:
     console = Console(file=out)
     return console if console.is_terminal else Console(file=out, width=_WIDTH)
-
-
-def _print(statuses: list[overview.TableStatus], config: Path, console: Console) -> None:
-    if not statuses:
-        console.print("no table has arrived in Kafka yet")
-        return
-    console.print(_table(statuses))
-    for status in statuses:
-        if status.is_fine:
-            continue
-        text = Text(f"{visible(status.table)}: ", style="bold")
-        text.append(visible(_reason(status)), style="not bold")
-        console.print(text, soft_wrap=True)
-    for status in statuses:
-        if status.iceberg_code is not None:
-            since = "" if status.iceberg_since is None else f" since {status.iceberg_since}"
-            text = Text(f"{visible(status.table)}: ", style="bold")
-            reason = visible(
-                f"not published to Iceberg{since}, [{status.iceberg_code}] {status.iceberg_reason}"
-            )
-            console.print(text.append(reason, style="not bold"), soft_wrap=True)
-    if not all(status.is_fine for status in statuses):
-        hint = f"`binlog-connector-mirror resume {config} TABLE` tries a table again"
-        console.print(hint, markup=False, soft_wrap=True)
 
 
 def _job_lines(job: JobStatus) -> list[Text]:
@@ -129,72 +110,6 @@ def _job_lines(job: JobStatus) -> list[Text]:
         why = visible(f"[{failure.code}] {failure.error}")
         lines.append(Text(f"{which}{why}", "" if which else "red"))
     return lines
-
-
-def _table(statuses: list[overview.TableStatus]) -> Table:
-    table, now = Table(box=None, pad_edge=False), time.time()
-    has_iceberg = any(status.iceberg_version is not None for status in statuses)
-    for number, title in enumerate((*_TITLES, *_TIMES, *(["Iceberg"] if has_iceberg else []))):
-        is_number = _FIRST_NUMBER <= number < len(_TITLES)
-        justify: Literal["left", "right"] = "right" if is_number else "left"
-        table.add_column(title, overflow="fold", justify=justify)
-    for status in statuses:
-        style = (
-            "green" if status.state == overview.CURRENT else "" if status.is_fine else "bold red"
-        )
-        if status.state == overview.WAITING and status.is_late(now):
-            style = "yellow"
-        if (
-            status.state in (overview.NO_KEY, overview.NO_MIRROR, overview.SKIPPED)
-            and status.is_fine
-        ):
-            style = "dim"
-        numbers = (status.version, status.rows, status.dead_rows, status.files)
-        table.add_row(
-            Text(visible(status.table)),
-            Text(status.state, style=style),
-            status.mode or "",
-            *("" if number is None else f"{number:,}" for number in numbers),
-            "" if status.bytes is None else _size(status.bytes),
-            "" if status.waiting is None else f"{status.waiting:,}",
-            status.waiting_since or "",
-            status.last_commit or "",
-            status.last_change or "",
-            *([_iceberg(status)] if has_iceberg else []),
-        )
-    return table
-
-
-def _iceberg(status: overview.TableStatus) -> Text:
-    """Return the version that is published, and whether another one waits."""
-    if status.iceberg_version is None:
-        return Text("")
-    if status.iceberg_until is not None:
-        return Text(f"{status.iceberg_version:,}, kept until {status.iceberg_until}", "dim")
-    is_newest = status.iceberg_version == status.version
-    return Text(f"{status.iceberg_version:,}", "" if is_newest else "yellow")
-
-
-def _reason(status: overview.TableStatus) -> str:
-    since = f" since {status.since}" if status.since else ""
-    reason = f", [{status.code}] {status.reason}" if status.reason else ""
-    lost = (
-        "; Kafka has deleted records that it needs: let the connector copy the table again "
-        "(`binlog-connector snapshot`), and then use `resume --rebuild`"
-        if status.lost
-        else ""
-    )
-    kept = f"; Kafka keeps what it needs until {status.kept_until}" if status.kept_until else ""
-    return f"{status.state}{since}{reason}{lost}{kept}"
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < _KILO:
-            return f"{size:,.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
-        size /= _KILO
-    return f"{size:,.1f} TiB"
 
 
 _CUT_TITLES = ("cut", "committed at the source", "transactions", "cdc.seq", "tables", "left out")

@@ -29,6 +29,8 @@ from stream_jobs.run.status_lines import StatusLines
 _SLOW_SECONDS: Final = 5.0
 # A lag above this is no longer the time of a batch.
 _LAG_SECONDS: Final = 60.0
+# Tables that a line names.
+_NAMED: Final = 10
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 
@@ -38,8 +40,8 @@ def batch_line(fields: Mapping[str, Any], width: int) -> Text | None:
 
     The words are in columns if `width` characters are enough for them.
     """
-    tables = {name: table for name, table in fields["tables"].items() if table["changes"]}
-    changes = sum(table["changes"] for table in tables.values())
+    totals = fields["totals"]
+    changes, count = totals["changes"], totals["tables"]
     if not changes:
         return None
     seconds = fields["seconds"]
@@ -47,11 +49,11 @@ def batch_line(fields: Mapping[str, Any], width: int) -> Text | None:
     columns = (
         f"batch {fields['batch_id']}".ljust(9) if "batch_id" in fields else "resuming ",
         f"{changes:>7,} {'change ' if changes == 1 else 'changes'}",
-        f"{len(tables):>3} {'table ' if len(tables) == 1 else 'tables'}",
+        f"{count:>3,} {'table ' if count == 1 else 'tables'}",
         f"{seconds:>5.2f} s",
         f"{rate:>7,.0f}/s",
     )
-    lag = _lag(tables)
+    lag = _lag(totals["lag_seconds"])
     line = Text("  ".join(columns))
     if line.cell_len + 2 + lag.cell_len > width:
         line = Text("  ".join(" ".join(column.split()) for column in columns))
@@ -59,8 +61,8 @@ def batch_line(fields: Mapping[str, Any], width: int) -> Text | None:
     if seconds > _SLOW_SECONDS and "phases" in fields:
         phases = (f"{name} {spent:.1f} s" for name, spent in fields["phases"].items())
         line.append(f"  ({', '.join(phases)})", "dim")
-    elif len(tables) == 1:
-        name = Text(f"  {next(iter(tables))}", "dim")
+    elif count == 1:
+        name = Text(f"  {next(iter(fields['tables']))}", "dim")
         if line.cell_len + name.cell_len <= width:
             line.append(name)
     return line
@@ -75,12 +77,10 @@ def duration(seconds: float) -> str:
     return f"{seconds // _HOUR:.0f} h {seconds % _HOUR // _MINUTE:.0f} min"
 
 
-def _lag(tables: Mapping[str, Mapping[str, Any]]) -> Text:
+def _lag(lag: float | None) -> Text:
     """Return the lag of the table that has most."""
-    known = [table["lag_seconds"] for table in tables.values() if table["lag_seconds"] is not None]
-    if not known:
+    if lag is None:
         return Text("nothing applied")
-    lag = max(known)
     return Text(f"lag {duration(lag)}", "yellow" if lag > _LAG_SECONDS else "")
 
 
@@ -179,7 +179,7 @@ class TerminalLines(StatusLines):
 
     def _batch(self, fields: dict[str, Any]) -> Text | None:
         self._batches += 1
-        self._changes += sum(table["changes"] for table in fields["tables"].values())
+        self._changes += fields["totals"]["changes"]
         return batch_line(fields, self._console.width - _TIME_WIDTH)
 
     def _idle(self, aside: int) -> None:
@@ -230,8 +230,9 @@ def _under_way(event: str, fields: dict[str, Any]) -> Text:
 def _started(fields: dict[str, Any]) -> Text:
     end = "; it ends when all is applied" if fields["trigger"] != _ENDLESS else ""
     line = Text(f"started: the mirror of {fields['name']} is in {fields['mirror']}{end}")
-    if aside := ", ".join(fields["set_aside"]):
-        line.append(f"; set aside: {aside}", "red")
+    if aside := fields["set_aside"]:
+        more = f" and {len(aside) - _NAMED:,} more" if len(aside) > _NAMED else ""
+        line.append(f"; set aside: {', '.join(aside[:_NAMED])}{more}", "red")
     return line
 
 

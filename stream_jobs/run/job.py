@@ -169,7 +169,7 @@ class StreamJob:
                 break
             self._failure, self._last_batch_id = None, -1
             self._listener.restart()
-        self._lines.write("stopped", end_offsets=self._listener.end_offsets)
+        self._lines.write("stopped", end_offsets={})
         if self._applier is None:
             # Nothing has begun, so there is no run to record.
             return EXIT_OK
@@ -231,14 +231,15 @@ class StreamJob:
         def apply(batch: DataFrame, batch_id: int) -> None:
             with self._batch():
                 self._lines.doing(f"applying batch {batch_id}")
-                report = applier.apply(ranges_of(batch))
+                ranges = ranges_of(batch)
+                report = applier.apply(ranges)
                 self._metrics.end_batch(report)
                 self._notices.note_cuts(applier.no_cuts)
                 self._notices.note_keyless(report)
                 self._lines.write_quarantined(report)
                 if catalog is not None:
                     self._lines.write_unregistered(catalog.register(report.mirrors))
-                self._listener.add_report(batch_id, report)
+                self._listener.add_report(batch_id, report, ranges)
                 self._last_batch_id = batch_id
 
         query = start_query(session, settings, self._secret, apply)

@@ -133,6 +133,7 @@ class JobMetrics:
     iceberg: Callable[[], Mapping[str, TableFigures]] = field(default=dict)
     # Everything before these offsets is in the tables.
     offsets: Offsets = field(default_factory=dict)
+    _passed: Offsets = field(default_factory=dict)
     # The ends of all topics, and when Kafka said them, in seconds since the epoch.
     ends: Offsets = field(default_factory=dict)
     _ends_at: float = 0.0
@@ -190,10 +191,15 @@ class JobMetrics:
         self.tables.setdefault(topic, table)
 
     def note_offsets(self, offsets: Offsets) -> None:
-        """Note that everything before `offsets` was applied, except for what is set aside."""
+        """Note that everything before `offsets` was applied, of topics that are not set aside.
+
+        The others have been passed, and count as applied when they are no longer set aside.
+        """
         aside = self.set_aside()
-        kept = {topic: self.offsets.get(topic, {}) for topic in aside if topic in offsets}
-        self.offsets = {**offsets, **kept}
+        passed = {**self._passed, **offsets}
+        self._passed = {topic: at for topic, at in passed.items() if topic in aside}
+        applied = {topic: at for topic, at in passed.items() if topic not in aside}
+        self.offsets = {**self.offsets, **applied}
 
     def note_ends(self, ends: Offsets, at: float) -> None:
         """Note the ends of all topics `at` a time, in seconds since the epoch."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Final
 
 import orjson
@@ -61,6 +62,8 @@ class TableStatus:
     last_change: str | None = None  # when the source committed it
     waiting: int | None = None  # about the records that are not applied, with Kafka's markers
     waiting_since: str | None = None  # when the connector wrote the oldest of them
+    # By partition, everything before these offsets is in the mirror; None without a mirror.
+    offsets: Mapping[int, int] | None = None
     # If the table is set aside, or its mirror cannot be read.
     since: str | None = None
     code: str | None = None
@@ -159,8 +162,11 @@ class Overview:
         prefix = settings.kafka.topic_prefix
         self._registry = SchemaRegistry(client, prefix, choices=self._choices)
 
-    def tables(self) -> list[TableStatus]:
-        """Return all tables by name. Raises MirrorError if Kafka or the storage fail."""
+    def tables(self, pattern: str = "*") -> list[TableStatus]:
+        """Return the tables whose `database.table` fits `pattern`, by name.
+
+        Raises MirrorError if Kafka or the storage fail.
+        """
         self._registry.refresh()
         aside = QuarantineFiles(self._storage, self._base)
         records, requests = aside.records(), aside.requests()
@@ -168,7 +174,11 @@ class Overview:
             own = PublicationRecord.read(self._storage, self._base)
             self._published = own or self._published
         self._has_older = PublicationRecord.is_there(self._storage)
-        topics = {*self._registry.topics(), *records}
+        topics = {
+            topic
+            for topic in {*self._registry.topics(), *records}
+            if fnmatchcase(self._name(topic, records.get(topic)), pattern)
+        }
         offsets = _Offsets(self._client, topics)
 
         def look(topic: str) -> TableStatus:
@@ -187,6 +197,10 @@ class Overview:
         for status in statuses:
             status.kept_until = _time(until.get(status.topic))
         return sorted(statuses, key=lambda status: status.table)
+
+    def _name(self, topic: str, record: QuarantinedTable | None) -> str:
+        history = self._registry.history(topic)
+        return history[-1].name if history else topic if record is None else record.table
 
     def _of(self, topic: str, record: QuarantinedTable | None, offsets: _Offsets) -> TableStatus:
         history = self._registry.history(topic)
@@ -207,7 +221,7 @@ class Overview:
                 self._describe_iceberg(own, status, history[-1].mirror_name)
             elif self._has_older:
                 self._describe_older(own, status)
-            begun = own.progress.offsets
+            begun = status.offsets = own.progress.offsets
         elif history and not history[-1].key and record is None:
             status.state = NO_KEY
             return status

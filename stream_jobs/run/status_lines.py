@@ -3,10 +3,10 @@
     {"event": "starting", "name", "mirror"}
     {"event": "started", "name", "topics", "mirror", "checkpoint", "trigger", "set_aside"}
     {"event": "batch_applied", "batch_id", "seconds", "phases", "records", "end_offsets", "tables",
-     "set_aside", "cut"}
+     "totals", "set_aside", "cut"}
     {"event": "working", "what", "seconds"}
     {"event": "table_quarantined", "table", "topic", "error", "code", "partition", "offset"}
-    {"event": "retried", "seconds", "records", "tables", "set_aside"}
+    {"event": "retried", "seconds", "records", "tables", "totals", "set_aside"}
     {"event": "record_skipped", "topic", "partition", "offset"}
     {"event": "table_resumed", "table"}
     {"event": "idle", "end_offsets", "set_aside"}
@@ -26,18 +26,26 @@ Common Schema (`connector.foundation.ecs`): `message` for `event`, `error.code`,
 `cdc.tables` and so on for the others. A field that is null is left out. Names inside of these
 objects are as below.
 
-`end_offsets` is {topic: {partition: offset}}: everything before these offsets is in the tables.
+No line is longer than 4 kB, however many tables there are: `left_out` has by field (`tables`,
+`end_offsets`, `set_aside`) how many entries the line does not name. It is missing if the line names
+all of them.
+
+`end_offsets` is {topic: {partition: offset}} of the topics that have moved since the last line with
+this field, in the first line of a run of all topics: everything before these offsets is in the
+tables.
 They count Kafka's transaction markers and aborted records too, so they reach a topic's
-read_committed end. A line `idle` says that there is nothing new, or that a batch had no record
-and only moved offsets past markers or past tables in quarantine. It is written when the job
-becomes idle, then once a minute, and every five seconds while offsets move. `working` says what
-the job does, if that takes longer than ten seconds, and then once a minute. `seconds` is the time
-from the batch's first step to its last, and `phases` has its parts. `set_aside` is the number of
-tables that are in quarantine, in `started` their names; their `end_offsets` go on. `cut` is the
-number of the cut at which the batch has ended, or null. `table_quarantined` says why a table
-cannot go on, and at which record if it is one (else null). `retried` is a batch of tables that
-`resume` has named. `code` is an error code, which `binlog-connector explain` explains. Fields may
-be added, but none is removed or changes its meaning.
+read_committed end. `binlog-connector-mirror status --json` has the offsets of all tables.
+
+A line `idle` says that there is nothing new, or that a batch had no record and only moved offsets
+past markers or past tables in quarantine. It is written when the job becomes idle, then once a
+minute, and every five seconds while offsets move. `working` says what the job does, if that takes
+longer than ten seconds, and then once a minute. `seconds` is the time from the batch's first step
+to its last, and `phases` has its parts. `set_aside` is the number of tables that are in quarantine,
+in `started` their names; their `end_offsets` go on. `cut` is the number of the cut at which the
+batch has ended, or null. `table_quarantined` says why a table cannot go on, and at which record if
+it is one (else null). `retried` is a batch of tables that `resume` has named. `code` is an error
+code, which `binlog-connector explain` explains. Fields may be added, but none is removed or changes
+its meaning.
 
 `no_cuts` says why batches do not end at cuts at the moment; the tables go on.
 `trace` comes before a `failed` or `interrupted` line if the error is not one of the catalogue.
@@ -46,7 +54,11 @@ the run has ended.
 `not_registered` names a mirror that has no name in the catalog yet, and `not_published` one whose
 Iceberg table does not follow.
 
-`tables` is by `database.table`:
+`totals` sums up all tables of the batch: the number of `tables` with changes, and of the fields
+below `changes`, `upserts`, `deletes`, `skipped`, `missing`, `commits` and `bytes_written`;
+`lag_seconds` is the largest one.
+
+`tables` is by `database.table`, and begins with those that have most changes:
 
     changes, upserts, deletes, skipped    records; keys whose last change is an insert or an update,
                                           or a delete; changes that were not applied
@@ -71,9 +83,8 @@ import json
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Final, TextIO
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from connector.foundation.errors import fields
 from connector.foundation.errors.code import ErrorCode
@@ -81,18 +92,18 @@ from connector.foundation.errors.message import Message, visible
 from stream_jobs.errors import job_errors
 from stream_jobs.log_lines import EcsLine
 from stream_jobs.run.streaming_query import QueryListener
+from stream_jobs.source.topics import Offsets
 from stream_jobs.tables.batch_report import BatchReport
 
 if TYPE_CHECKING:
     from stream_jobs.run.metrics import JobMetrics
+    from stream_jobs.source.topics import OffsetRange
 
 
 # How long a job says nothing that has nothing new, unless a terminal shows it; and how long while
 # offsets go on.
 _QUIET_SECONDS: Final = 60.0
 _OFFSETS_SECONDS: Final = 5.0
-
-Offsets = dict[str, dict[str, int]]
 
 
 class StatusLines:
@@ -109,30 +120,36 @@ class StatusLines:
         self._line = EcsLine("mirror", name)
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        # The events without news since the last one with some, when one was written, and its
-        # offsets.
+        # The events without news since the last one with some, and when one was written.
         self._quiet: set[str] = set()
         self._quiet_at = 0.0
-        self._quiet_offsets: object = None
+        # The topics that have moved since a line told of offsets.
+        self._moved: Offsets = {}
 
-    def write(self, event: str, **fields: object) -> None:
-        """Write one line; those without news that come often are left out."""
+    def write(self, event: str, **fields: Any) -> None:
+        """Write one line; those without news that come often are left out.
+
+        `end_offsets` are those that have moved; the next line that is written tells of them.
+        """
         with self._lock:
+            self._moved |= fields.get("end_offsets", {})
             if _has_news(event, fields):
                 self._quiet.clear()
-            elif self._has_no_news(event, fields.get("end_offsets")):
+            elif self._has_no_news(event):
                 return
+            if "end_offsets" in fields:
+                fields["end_offsets"], self._moved = self._moved, {}
             self._out.write(self._line.text(event, fields) + "\n")
             self._out.flush()
 
-    def _has_no_news(self, event: str, offsets: object) -> bool:
+    def _has_no_news(self, event: str) -> bool:
         """Return whether a line without news can be left out; else note that it is written."""
         now = self._monotonic()
-        pause = _QUIET_SECONDS if offsets == self._quiet_offsets else _OFFSETS_SECONDS
+        pause = _OFFSETS_SECONDS if self._moved else _QUIET_SECONDS
         if event in self._quiet and now - self._quiet_at < pause:
             return True
         self._quiet.add(event)
-        self._quiet_at, self._quiet_offsets = now, offsets
+        self._quiet_at = now
         return False
 
     def doing(self, what: str) -> None:
@@ -170,8 +187,8 @@ class StatusLines:
             "retried",
             seconds=round(report.seconds, 3),
             records=report.records,
-            tables={name: asdict(table) for name, table in report.tables.items()},
             set_aside=report.set_aside,
+            **report.table_facts(),
         )
         self.write_quarantined(report)
         for topic, records in report.skipped.items():
@@ -186,14 +203,14 @@ class StatusLines:
         self.warn(f"error: {message}")
 
 
-def _has_news(event: str, fields: Mapping[str, object]) -> bool:
+def _has_news(event: str, fields: Mapping[str, Any]) -> bool:
     if event == "batch_applied":
         return bool(fields["records"] or fields["tables"])
     return event != "idle"
 
 
 class ProgressListener(QueryListener):
-    """Joins the report of a batch with the offsets that Spark has committed for it."""
+    """Joins the report of a batch with the news that Spark has committed it."""
 
     def __init__(
         self, lines: StatusLines, metrics: JobMetrics, after: Callable[[], None], schemas: str
@@ -206,16 +223,22 @@ class ProgressListener(QueryListener):
         self._lines = lines
         self._metrics = metrics
         self._after = after
-        self._reports: dict[int, BatchReport] = {}
+        # With the ends of the ranges of each batch.
+        self._reports: dict[int, tuple[BatchReport, Offsets]] = {}
         self._terminated = threading.Event()
         self._committed = threading.Condition()
         self._last_batch_id = -1
         self.has_begun = False  # whether the query has begun to work
-        self.end_offsets: Offsets = {}
+        # Whether the metrics have the offsets of all topics, to which batches add theirs.
+        self._is_based = False
 
-    def add_report(self, batch_id: int, report: BatchReport) -> None:
-        """Keep the report of a batch until Spark has committed the batch."""
-        self._reports[batch_id] = report
+    def add_report(self, batch_id: int, report: BatchReport, ranges: Iterable[OffsetRange]) -> None:
+        """Keep the report of a batch with `ranges` until Spark has committed the batch."""
+        ends: Offsets = {}
+        for span in ranges:
+            if span.topic != self._schemas:
+                ends.setdefault(span.topic, {})[str(span.partition)] = span.end
+        self._reports[batch_id] = report, ends
 
     def wait_for_batch(self, batch_id: int, seconds: float) -> None:
         """Wait until the line of a batch was written, at most `seconds`."""
@@ -231,24 +254,28 @@ class ProgressListener(QueryListener):
         self._terminated.clear()
         self._last_batch_id = -1
         self._reports.clear()
+        self._is_based = False
 
-    def on_progress(self, batch_id: int, end_offsets: str | None) -> None:
+    def on_progress(self, batch_id: int, end_offsets: Callable[[], str | None]) -> None:
         self.has_begun = True
-        report = self._reports.pop(batch_id, None)
-        offsets: Offsets = json.loads(end_offsets or "{}") or {}
-        offsets.pop(self._schemas, None)
-        self._reach(offsets)
+        report, moved = self._reports.pop(batch_id, (None, {}))
+        if not self._is_based:
+            # Of all topics: a long text, which is read once. An earlier run may not have told.
+            moved = json.loads(end_offsets() or "{}") or {}
+            moved.pop(self._schemas, None)
+            self._is_based = True
+        self._metrics.note_offsets(moved)
         if report is not None:
             self._lines.write(
                 "batch_applied",
                 batch_id=batch_id,
                 seconds=round(report.seconds, 3),
                 records=report.records,
-                end_offsets=self.end_offsets,
-                tables={name: asdict(table) for name, table in report.tables.items()},
+                end_offsets=moved,
                 phases=report.phases,
                 set_aside=report.set_aside,
                 cut=report.cut,
+                **report.table_facts(),
             )
         with self._committed:
             self._last_batch_id = batch_id
@@ -260,11 +287,7 @@ class ProgressListener(QueryListener):
         if self._last_batch_id < 0 or self._reports:
             return
         aside = len(self._metrics.set_aside())
-        self._lines.write("idle", end_offsets=self.end_offsets, set_aside=aside)
-
-    def _reach(self, offsets: Offsets) -> None:
-        self.end_offsets = offsets
-        self._metrics.note_offsets(offsets)
+        self._lines.write("idle", end_offsets={}, set_aside=aside)
 
     def on_end(self) -> None:
         """Let `wait_for_end` return."""

@@ -2,7 +2,7 @@
 
 PySpark's listener asks the JVM for each field of an event, and for each entry of its maps. That
 takes some hundred calls, and an exception at the end of each map: 0.2 s of CPU for each batch.
-The listener here takes five calls for a batch.
+The listener here takes two calls for a batch.
 
 A query whose checkpoint is deleted while it runs goes on, and writes its next batches into a new
 folder without the file `metadata`. The next query would fail there, so `delete_stale_checkpoint`
@@ -93,8 +93,11 @@ def start_query(
 class QueryListener:
     """Is told what happens; Spark calls it in order, in its own thread, after the query."""
 
-    def on_progress(self, batch_id: int, end_offsets: str | None) -> None:
-        """Note that a batch is committed; `end_offsets` is JSON, null or None without topics."""
+    def on_progress(self, batch_id: int, end_offsets: Callable[[], str | None]) -> None:
+        """Note that a batch is committed.
+
+        `end_offsets` asks for the offsets of all topics: JSON, null or None without topics.
+        """
         raise NotImplementedError
 
     def on_idle(self) -> None:
@@ -140,7 +143,7 @@ class _Callbacks:
 
     def onQueryProgress(self, event: JavaObject) -> None:  # noqa: N802 - Java's name
         progress: Any = event.progress()
-        self._events.on_progress(progress.batchId(), progress.sources()[0].endOffset())
+        self._events.on_progress(progress.batchId(), progress.sources()[0].endOffset)
 
     def onQueryIdle(self, event: JavaObject) -> None:  # noqa: N802 - Java's name
         del event

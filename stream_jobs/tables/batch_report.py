@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from dataclasses import asdict, dataclass, field, replace
+from heapq import nlargest
+from typing import Any, Final, NamedTuple
 
+from connector.foundation.line_bounds import LEFT_OUT
 from stream_jobs.apply.task_messages import PartResult
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.table import DeltaTable
@@ -15,6 +17,11 @@ from stream_jobs.tables.quarantine_files import QuarantinedTable
 from stream_jobs.tables.topic_state import TopicState
 
 _MS: Final = 1000
+# A line has room for fewer of them.
+_TABLES_NAMED: Final = 20
+_SUMMED: Final = (
+    "changes", "upserts", "deletes", "skipped", "missing", "commits", "bytes_written",
+)  # fmt: skip
 
 
 class TableState(NamedTuple):
@@ -131,6 +138,20 @@ class BatchReport:
     mirrors: dict[tuple[str, str], str] = field(default_factory=dict)
     # The number of the cut at which the batch has ended; None if it has not come to one.
     cut: int | None = None
+
+    def table_facts(self) -> dict[str, Any]:
+        """Return what a status line says of the tables: those with most changes, and the sums."""
+        every = self.tables.values()
+        lags = [table.lag_seconds for table in every if table.lag_seconds is not None]
+        totals: dict[str, Any] = {
+            "tables": sum(table.changes > 0 for table in every),
+            **{name: sum(getattr(table, name) for table in every) for name in _SUMMED},
+            "lag_seconds": max(lags, default=None),
+        }
+        busiest = nlargest(_TABLES_NAMED, self.tables.items(), key=lambda item: item[1].changes)
+        facts = {"tables": {name: asdict(table) for name, table in busiest}, "totals": totals}
+        left = len(every) - len(busiest)
+        return facts | {LEFT_OUT: {"tables": left}} if left else facts
 
 
 class TableResult:

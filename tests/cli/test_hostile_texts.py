@@ -40,11 +40,11 @@ from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.replica.loop import ReplicaLines
 from stream_jobs.run import arguments as arguments_of_mirror
 from stream_jobs.run.commands import _job_lines, show_cuts
-from stream_jobs.run.commands import _print as print_status
 from stream_jobs.run.console_lines import TerminalLines
 from stream_jobs.run.job_state import JobStatus, RunFailure
 from stream_jobs.run.overview import SET_ASIDE, TableStatus
 from stream_jobs.run.status_lines import StatusLines
+from stream_jobs.run.table_list import print_tables
 from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles
 from verification.report import Difference, TableResult
@@ -124,7 +124,8 @@ def _mirror_run(_: Path) -> None:
         lines.write("table_resumed", table=HOSTILE)
         lines.write("odd", table=HOSTILE, names=[HOSTILE], by={HOSTILE: HOSTILE})
         batch: dict[str, Any] = {"batch_id": 1, "seconds": 1.0, "phases": {}, "records": 1}
-        lines.write("batch_applied", **batch, tables=reported)
+        totals = {"tables": 1, "changes": 1, "lag_seconds": 1.0}
+        lines.write("batch_applied", **batch, tables=reported, totals=totals)
 
 
 def _mirror_status(_: Path) -> None:
@@ -134,7 +135,7 @@ def _mirror_status(_: Path) -> None:
     console = Console(width=400)
     for line in _job_lines(job):
         console.print(line)
-    print_status([aside], Path("job.toml"), console)
+    print_tables([aside], Path("job.toml"), console)
 
 
 def _settings(folder: Path) -> Settings:

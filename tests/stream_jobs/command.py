@@ -37,6 +37,8 @@ class Command:
     def __init__(self, config: Path, java_home: Path | None = None) -> None:
         self._log = config.parent / "stderr.log"
         self._errors = self._log.open("wb")
+        # By topic and partition, up to where the lines so far say that the tables are.
+        self.told_offsets: dict[str, dict[str, int]] = {}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "stream_jobs", str(config)],
             stdout=subprocess.PIPE,
@@ -52,6 +54,7 @@ class Command:
         assert self.process.stdout is not None
         for text in self.process.stdout:
             line: dict[str, Any] = told(text)
+            self.told_offsets |= line.get("end_offsets", {})
             if line["event"] == event:
                 return line
         pytest.fail(f"the job ended without a line {event}")

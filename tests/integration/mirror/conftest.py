@@ -7,7 +7,6 @@ import os
 import pickle
 import sys
 import uuid
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -175,7 +174,7 @@ class Job:
                 batch_id=self._batch_id,
                 records=report.records,
                 end_offsets=end,
-                tables={name: asdict(table) for name, table in report.tables.items()},
+                **report.table_facts(),
                 set_aside=report.set_aside,
                 cut=report.cut,
             )

@@ -474,4 +474,5 @@ def test_a_running_job_resumes_a_table_without_new_records(
     lines = spark_job.run()
     assert {line["event"] for line in lines} - passing == said
     assert (spark_job.rows("good"), spark_job.rows("poisoned")) == (rows(1, 2), rows(1, 2))
-    assert set(lines[-1]["end_offsets"][poisoned.topic]) == {str(n) for n in range(PARTITIONS)}
+    told = [line["end_offsets"] for line in lines if poisoned.topic in line.get("end_offsets", {})]
+    assert set(told[-1][poisoned.topic]) == {str(n) for n in range(PARTITIONS)}

@@ -69,6 +69,12 @@ def test_it_tells_what_each_table_has_and_what_waits(kafka: Kafka, job: Job) -> 
     assert (tables["shop.empty"]["state"], tables["shop.empty"]["waiting"]) == ("no mirror", 0)
     assert shown.startswith(f"job test runs as process {os.getpid()} on ")
     assert "shop.items  current" in shown
+    assert tables["shop.items"]["offsets"] == kafka.end_offsets(items.topic)
+    out = io.StringIO()
+    show_status(job.settings(), job.folder, out, as_json=True, pattern="*.[a-i]*")
+    assert [each["table"] for each in json.loads(out.getvalue())["tables"]] == [
+        "shop.empty", "shop.items",
+    ]  # fmt: skip
     items.insert({"id": 3, "name": "three"})
     began = datetime.now(UTC) - timedelta(seconds=5)
     found = status(job)[1]["shop.items"]

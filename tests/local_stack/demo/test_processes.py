@@ -86,6 +86,8 @@ def test_a_topic_that_grew_while_nothing_was_new_for_the_mirror_counts_as_read()
     status = JobStatus()
     status.take(applied(5))
     status.take({"event": "idle", "end_offsets": {"demo.shop.orders": {"0": 6, "1": 9}}})
+    # A line names what has moved.
+    status.take({"event": "idle", "end_offsets": {"demo.shop.payments": {"0": 3}}})
     assert status.reaches({"demo.shop.orders": {0: 6, 1: 9}})
     assert status.batches == 1
 

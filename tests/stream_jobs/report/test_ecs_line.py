@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from connector.foundation.ecs import facts_of
 from connector.foundation.errors.message import Message
+from connector.foundation.line_bounds import LINE_BYTES
 from stream_jobs.errors import job_errors
 from stream_jobs.replica.loop import ReplicaLines
 from stream_jobs.run.console_lines import open_lines
 from stream_jobs.run.status_lines import Notices, StatusLines
+from stream_jobs.tables.batch_report import BatchReport, TableReport
 
 if TYPE_CHECKING:
     import pytest
@@ -97,7 +99,7 @@ def test_batches_without_a_record_are_told_seldom() -> None:
         now = float(second)
         before = out.getvalue().count("\n")
         # Offsets go on until second 50: of a table that is set aside.
-        offsets = {"p.shop.t": {"0": min(second, 50)}}
+        offsets = {"p.shop.t": {"0": second}} if second <= 50 else {}
         records = 1 if second == 12 else 0
         tables: dict[str, object] = {"shop.t": {}} if records else {}
         lines.write(
@@ -106,8 +108,9 @@ def test_batches_without_a_record_are_told_seldom() -> None:
         if out.getvalue().count("\n") > before:
             said.append(second)
     assert said == [0, 5, 10, 12, 13, 18, 23, 28, 33, 38, 43, 48, 53, 113, 173]
-    last = json.loads(out.getvalue().splitlines()[-1])
-    assert last["cdc.end_offsets"] == {"p.shop.t": {"0": 50}}
+    told = [json.loads(line)["cdc.end_offsets"] for line in out.getvalue().splitlines()]
+    reached = [0, 5, 10, 12, 13, 18, 23, 28, 33, 38, 43, 48, 50]
+    assert told == [{"p.shop.t": {"0": at}} for at in reached] + [{}, {}]
 
 
 def test_a_job_says_at_once_that_it_is_idle_also_after_a_batch_of_offsets_alone() -> None:
@@ -120,6 +123,60 @@ def test_a_job_says_at_once_that_it_is_idle_also_after_a_batch_of_offsets_alone(
         lines.write(event, records=records, tables={}, end_offsets={"p.shop.t": {"0": 9}})
     said = [json.loads(line)["message"] for line in out.getvalue().splitlines()]
     assert said == ["batch_applied", "batch_applied", "idle", "batch_applied", "idle"]
+
+
+def test_a_line_names_what_moved_since_the_line_before_it() -> None:
+    out = io.StringIO()
+    lines = StatusLines(out, monotonic=lambda: 7.0)
+    for event, records, topic in (
+        ("batch_applied", 1, "a"), ("idle", 0, None), ("idle", 0, "b"), ("stopped", 0, None),
+        ("idle", 0, None),
+    ):  # fmt: skip
+        moved = {} if topic is None else {topic: {"0": 9}}
+        lines.write(event, records=records, tables={}, end_offsets=moved)
+    said = [json.loads(line)["cdc.end_offsets"] for line in out.getvalue().splitlines()]
+    # The second line `idle` was left out: the next line has what it had to say.
+    assert said == [{"a": {"0": 9}}, {}, {"b": {"0": 9}}, {}]
+
+
+def report_of(count: int) -> BatchReport:
+    tables = {
+        f"shop.t{n:05}": TableReport(n, n, 0, 0, None, 8 * n, lag_seconds=n / 8)
+        for n in range(count)
+    }
+    return BatchReport(3.5, 7, tables, {}, [], {"plan": 0.5})
+
+
+def test_a_line_of_ten_thousand_tables_has_four_kilobytes_and_counts_the_rest() -> None:
+    moved = {f"p.shop.größe_{n:05}": {"0": n} for n in range(10_000)}
+    out = io.StringIO()
+    lines = open_lines(out, "json", "shop")
+    aside = [f"shop.t{n:05}" for n in range(9_000)]
+    lines.write("started", name="shop", topics="x", set_aside=aside)
+    facts = report_of(10_000).table_facts()
+    lines.write("batch_applied", records=7, end_offsets=moved, **facts)
+    started, applied = out.getvalue().splitlines()
+    assert 3000 < len(started.encode()) <= LINE_BYTES
+    assert 3000 < len(applied.encode()) <= LINE_BYTES
+    begun, line = facts_of(json.loads(started)), facts_of(json.loads(applied))
+    assert begun["set_aside"] == aside[: len(begun["set_aside"])]
+    assert begun["left_out"] == {"set_aside": 9_000 - len(begun["set_aside"])}
+    # The busiest first.
+    assert list(line["tables"])[:2] == ["shop.t09999", "shop.t09998"]
+    assert line["tables"]["shop.t09999"]["changes"] == 9_999
+    assert line["left_out"] == {
+        "tables": 10_000 - len(line["tables"]),
+        "end_offsets": 10_000 - len(line["end_offsets"]),
+    }
+    totals = line["totals"]
+    assert (totals["tables"], totals["changes"]) == (9_999, 49_995_000)
+    assert totals["lag_seconds"] == 9_999 / 8
+
+
+def test_a_line_of_few_tables_names_all_of_them() -> None:
+    line = written("batch_applied", records=7, **report_of(3).table_facts())
+    assert list(line["cdc.tables"]) == ["shop.t00002", "shop.t00001", "shop.t00000"]
+    assert "cdc.left_out" not in line
 
 
 def test_what_takes_long_is_told_after_ten_seconds_and_then_once_a_minute(

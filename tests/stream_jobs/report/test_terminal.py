@@ -55,7 +55,14 @@ def batch(seconds: float, batch_id: int = 12, **tables: tuple[int, float | None]
         f"shop.{name}": {"changes": changes, "lag_seconds": lag}
         for name, (changes, lag) in tables.items()
     }
-    return {"batch_id": batch_id, "seconds": seconds, "phases": PHASES, "tables": reports}
+    known = [lag for _, lag in tables.values() if lag is not None]
+    totals = {
+        "tables": sum(changes > 0 for changes, _ in tables.values()),
+        "changes": sum(changes for changes, _ in tables.values()),
+        "lag_seconds": max(known, default=None),
+    }
+    facts = {"batch_id": batch_id, "seconds": seconds, "phases": PHASES}
+    return facts | {"tables": reports, "totals": totals}
 
 
 def test_a_line_for_each_batch_is_in_columns() -> None:
