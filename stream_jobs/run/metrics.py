@@ -214,10 +214,12 @@ class JobMetrics:
     @property
     def waiting(self) -> int:
         """About how many records are not applied, of tables that go on; it counts markers, too."""
+        left_out = self.set_aside().keys() | self.without_mirror
         return sum(
             max(0, end - self.offsets.get(topic, {}).get(number, 0))
             for topic, ends in self.ends.items()
-            if topic not in self.set_aside() and topic not in self.without_mirror
+            # What is equal is most of it.
+            if ends != self.offsets.get(topic) and topic not in left_out
             for number, end in ends.items()
         )
 
@@ -237,8 +239,8 @@ class JobMetrics:
         return known or TableMetrics(source.database, source.table)
 
     def _is_complete(self, topic: str) -> bool:
-        applied = self.offsets.get(topic, {})
-        return all(applied.get(number, 0) >= end for number, end in self.ends[topic].items())
+        applied, ends = self.offsets.get(topic, {}), self.ends[topic]
+        return applied == ends or all(applied.get(n, 0) >= end for n, end in ends.items())
 
 
 def _later(one: int | None, other: int | None) -> int | None:

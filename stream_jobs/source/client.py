@@ -23,6 +23,7 @@ from connector.kafka.cluster import Cluster
 from connector.kafka.failures import Action, action_of
 from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.source import requests
+from stream_jobs.source.offset_requests import CLIENT_ID, FetchSession, send_list_offsets
 from stream_jobs.source.record_batches import FetchResponse, read_committed_records
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
@@ -39,11 +40,13 @@ class KafkaClient:
         self._facts = facts
         self._turn = threading.Lock()
         self._connections: dict[int, BrokerConnection] = {}
+        # Of `wait`, by broker.
+        self._sessions: dict[int, FetchSession] = {}
         # Those whose leaders were asked for since the last error.
         self._topics: set[str] = set()
         settings = {
             "bootstrap_servers": list(facts.bootstrap_servers),
-            "client_id": "binlog-connector-mirror",
+            "client_id": CLIENT_ID,
             "request_timeout_ms": round(facts.timeout_seconds * 1000),
             **dict(facts.security),
         }
@@ -136,53 +139,65 @@ class KafkaClient:
         """
         wait_ms = round(seconds * 1000)
 
-        def ask() -> bool:
-            answers = self._ask_leaders(
-                positions, lambda own: requests.fetch_request(own, positions, wait_ms, 1)
-            )
-            return any(requests.has_content(answer) for answer in answers)
+        def send(node: int, own: list[requests.Partition]) -> Callable[[], bool]:
+            connection = self._connected(node)
+            session = self._sessions.setdefault(node, FetchSession(connection))
+            return session.send({place: positions[place] for place in own}, wait_ms)
 
-        return self._until_answered(ask)
+        return self._until_answered(lambda: any(self._ask_each(positions, send)))
 
     def _offsets(
         self, partitions: Iterable[requests.Partition], which: int, *, committed: bool = True
     ) -> dict[requests.Partition, int]:
-        left = set(partitions)
+        wanted = set(partitions)
+
+        def send(
+            node: int, own: list[requests.Partition]
+        ) -> Callable[[], dict[requests.Partition, int]]:
+            return send_list_offsets(self._connected(node), own, which, committed=committed)
 
         def ask() -> dict[requests.Partition, int]:
-            answers = self._ask_leaders(
-                left, lambda own: requests.offsets_request(own, which, committed=committed)
-            )
-            offsets: dict[requests.Partition, int] = {}
-            for answer in answers:
-                for topic in answer.topics:
-                    for part in topic.partitions:
-                        requests.raise_for_code(part.error_code)
-                        offsets[topic.name, part.partition_index] = part.offset
-            return offsets
+            answers = self._ask_each(wanted, send)
+            return {place: at for answer in answers for place, at in answer.items()}
 
-        return self._until_answered(ask) if left else {}
+        return self._until_answered(ask) if wanted else {}
 
     def _ask_leaders(
         self,
         partitions: Collection[requests.Partition],
         request_for: Callable[[list[requests.Partition]], Any],
     ) -> list[Any]:
-        """Return the answers of the brokers that lead partitions; all work at the same time."""
+        """Return the answers of the brokers that lead partitions to kafka-python's requests."""
+
+        def send(node: int, own: list[requests.Partition]) -> Callable[[], Any]:
+            connection, request = self._connected(node), request_for(own)
+            connection.send_described(request)
+            return lambda: connection.receive_described(request)
+
+        return self._ask_each(partitions, send)
+
+    def _ask_each(
+        self,
+        partitions: Collection[requests.Partition],
+        send: Callable[[int, list[requests.Partition]], Callable[[], _T]],
+    ) -> list[_T]:
+        """Return the answers of the brokers that lead partitions; all work at the same time.
+
+        `send` asks one of them about its partitions, and returns what awaits the answer.
+        """
         if unknown := {topic for topic, _ in partitions} - self._topics:
             self._cluster.refresh(unknown)
             self._topics |= unknown
         groups: dict[int, list[requests.Partition]] = {}
         for partition in partitions:
             groups.setdefault(self._cluster.leader_of(partition), []).append(partition)
-        sent = []
-        for node, own in groups.items():
-            if node not in self._connections:
-                self._connections[node] = self._cluster.connect(node)
-            request = request_for(own)
-            self._connections[node].send_described(request)
-            sent.append((self._connections[node], request))
-        return [connection.receive_described(request) for connection, request in sent]
+        # Each has its request before an answer is awaited.
+        return [receive() for receive in [send(node, own) for node, own in groups.items()]]
+
+    def _connected(self, node: int) -> BrokerConnection:
+        if node not in self._connections:
+            self._connections[node] = self._cluster.connect(node)
+        return self._connections[node]
 
     def _until_answered(self, ask: Callable[[], _T]) -> _T:
         """Run `ask` until it has an answer; leaders may move meanwhile."""
@@ -211,6 +226,7 @@ class KafkaClient:
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
+        self._sessions.clear()
 
     def _failed(self, error: Exception) -> MirrorError:
         return MirrorError(

@@ -81,12 +81,19 @@ FORMAT: Final = "binlog_connector_ranges"
 RANGE_COLUMNS: Final = "topic STRING, partition INT, start BIGINT, end BIGINT"
 
 # While there is nothing new, Spark asks again at once. The brokers answer when there is something,
-# or after this time.
+# or after this time; after the longer one if there was nothing before: Spark and this process
+# exchange the offsets of all topics each time.
 _WAIT_SECONDS: Final = 1.0
+_LONG_WAIT_SECONDS: Final = 5.0
 # Topics are looked for this often while there are changes; a batch of known ones does not wait for
 # that. While there are none, a new table is noticed by its record in the schema topic.
 _DISCOVERY_SECONDS: Final = 1.0
 _IDLE_DISCOVERY_SECONDS: Final = 10.0
+# A list of ten thousand topics takes long to read: these parts of the time at most, but once in so
+# many seconds.
+_DISCOVERY_PART: Final = 1 / 20
+_IDLE_DISCOVERY_PART: Final = 1 / 300
+_DISCOVERY_SECONDS_MAX: Final = 60.0
 
 
 def _nowhere(client: KafkaClient, topics: Iterable[str]) -> Offsets:
@@ -129,8 +136,12 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._client: KafkaClient | None = None
         self._topics: dict[str, int] = {}
         self._looked_at = -math.inf
-        # Where a batch would begin, and the ends of the topics, while nothing is after them.
+        # How long it took to look for topics.
+        self._discovery_seconds = 0.0
+        # Where a batch would begin, and the ends of the topics, while nothing is after them; and
+        # how long their records are waited for.
         self._idle: tuple[Offsets, Offsets] | None = None
+        self._wait_seconds = _WAIT_SECONDS
         # With Trigger.AvailableNow, where the query ends.
         self._target: Offsets | None = None
 
@@ -160,7 +171,7 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return start
             ends = self._ends() if self._target is None else self._target
             if self._target is None and not _is_after(ends, start):
-                self._idle = start, ends
+                self._idle, self._wait_seconds = (start, ends), _WAIT_SECONDS
                 if self._is_quiet(ends):
                     return start
                 ends = self._ends()
@@ -195,7 +206,8 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _ends(self) -> Offsets:
         client = self._connected()
-        if time.monotonic() - self._looked_at >= _DISCOVERY_SECONDS:
+        began = time.monotonic()
+        if began - self._looked_at >= self._due(_DISCOVERY_SECONDS, _DISCOVERY_PART):
             counts = client.partition_counts()
             topics = row_topics(self._prefix, counts)
             self._topics = self._filter.without_skipped(client, topics)
@@ -203,11 +215,16 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if schemas in counts:
                 self._topics[schemas] = counts[schemas]
             self._looked_at = time.monotonic()
+            self._discovery_seconds = self._looked_at - began
         return nest_offsets(
             client.end_offsets(
                 (topic, n) for topic, count in self._topics.items() for n in range(count)
             )
         )
+
+    def _due(self, seconds: float, part: float) -> float:
+        """Return after how many seconds topics are looked for again, which takes `part` of them."""
+        return min(max(seconds, self._discovery_seconds / part), _DISCOVERY_SECONDS_MAX)
 
     def _is_quiet(self, ends: Offsets) -> bool:
         """Wait until there is something after `ends`; return whether there is nothing.
@@ -221,8 +238,10 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
         if not positions:
             time.sleep(_WAIT_SECONDS)
-        elif not self._connected().wait(positions, _WAIT_SECONDS):
-            return time.monotonic() - self._looked_at < _IDLE_DISCOVERY_SECONDS
+        elif not self._connected().wait(positions, self._wait_seconds):
+            self._wait_seconds = _LONG_WAIT_SECONDS
+            due = self._due(_IDLE_DISCOVERY_SECONDS, _IDLE_DISCOVERY_PART)
+            return time.monotonic() - self._looked_at < due
         self._idle, self._looked_at = None, -math.inf
         return False
 

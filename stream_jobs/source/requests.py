@@ -1,4 +1,4 @@
-"""Requests to the brokers, and what their answers hold; `read_committed` all of them.
+"""The request for records, and what its answer holds; `read_committed`, mostly.
 
 https://kafka.apache.org/protocol.html
 """
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kafka import errors
-from kafka.protocol.consumer import FetchRequest, IsolationLevel, ListOffsetsRequest
+from kafka.protocol.consumer import FetchRequest, IsolationLevel
 
 from stream_jobs.source.record_batches import AbortedTransaction, FetchResponse
 
-# For `offsets_request`.
+# Which offset of a partition is asked for.
 LATEST: Final = -1
 EARLIEST: Final = -2
 FETCH_BYTES: Final = 8 * 1024 * 1024
@@ -21,28 +21,6 @@ _FETCH_WAIT_MS: Final = 500
 _FETCH_VERSION_MAX: Final = 12
 
 Partition = tuple[str, int]
-
-
-def offsets_request(
-    partitions: Iterable[Partition], which: int, *, committed: bool = True
-) -> object:
-    """Return the request for the first or for the last offset of partitions.
-
-    The last offset is before the first open transaction, unless `committed` is false.
-    """
-    topic = ListOffsetsRequest.ListOffsetsTopic
-    part = topic.ListOffsetsPartition
-    return ListOffsetsRequest(
-        isolation_level=IsolationLevel(committed),
-        topics=[
-            topic(
-                name=name,
-                partitions=[part(partition_index=number, timestamp=which) for number in numbers],
-            )
-            for name, numbers in by_topic(partitions)
-        ],
-        min_version=2,
-    )
 
 
 def fetch_request(
@@ -100,13 +78,6 @@ def read_fetch_response(answer: Any, gone: list[Partition]) -> list[FetchRespons
             data = bytes(part.records or b"")
             responses.append(FetchResponse(topic.topic, part.partition_index, data, aborted))
     return responses
-
-
-def has_content(answer: Any) -> bool:
-    """Return whether an answer has records, or an error of a partition."""
-    return bool(answer.error_code) or any(
-        part.error_code or part.records for topic in answer.responses for part in topic.partitions
-    )
 
 
 def by_topic(partitions: Iterable[Partition]) -> list[tuple[str, list[int]]]:
