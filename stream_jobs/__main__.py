@@ -90,7 +90,8 @@ def _run_one(config: Path, out: TextIO) -> int:
     try:
         settings = load_settings(config)
         metrics = JobMetrics(settings.name)
-        with metrics_server(metrics, settings.metrics.listen):
+        own = settings.metrics
+        with metrics_server(metrics, own.listen, own.tables_max):
             return run(settings, lines, metrics)
     except ConfigError as error:
         lines.fail(error.message)

@@ -313,6 +313,7 @@ class MetricsSettings(Section):
     """Metrics for Prometheus."""
 
     listen: values.ListenAddress | None = None
+    tables_max: Annotated[int, Field(ge=0)] = 1000
 
 
 class SparkSettings(Section):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
@@ -25,9 +25,11 @@ from prometheus_client.registry import Collector
 from connector.foundation import http_server
 from connector.foundation.http_server import Endpoints, Page
 from connector.foundation.metrics import turning
+from stream_jobs.run.metrics import TableMetrics
+from stream_jobs.run.shown_tables import OTHER, ShownTables
 
 if TYPE_CHECKING:
-    from stream_jobs.run.metrics import JobMetrics, TableMetrics
+    from stream_jobs.run.metrics import JobMetrics
 
 
 PREFIX: Final = "binlog_connector_mirror_"
@@ -58,8 +60,10 @@ _KINDS: tuple[tuple[str, Callable[[TableMetrics], int]], ...] = (
 class MetricsCollector(Collector):
     """Reads the metrics at each scrape."""
 
-    def __init__(self, metrics: JobMetrics) -> None:
+    def __init__(self, metrics: JobMetrics, tables_max: int = 0) -> None:
+        """Read `metrics`; `tables_max` tables have series of their own, or all (0)."""
         self._metrics = metrics
+        self._shown = ShownTables(tables_max)
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric that has a value now."""
@@ -86,9 +90,23 @@ class MetricsCollector(Collector):
             text = "Until everything is applied, at the speed of the last minute"
             yield self._gauge("catch_up_seconds", text, metrics.catch_up_seconds)
         yield from self._batches()
-        yield from self._tables(metrics.tables.copy())
-        yield self._lags(topics)
-        yield from self._iceberg()
+        now = time.time()
+        found = {
+            topic: metrics.lag_seconds(topic, now) for topic in topics - metrics.without_mirror
+        }
+        lags = {topic: lag for topic, lag in found.items() if lag is not None}
+        tables = metrics.tables.copy()
+        # Tables that were not read yet have a lag alone.
+        named = {
+            topic: tables.get(topic) or _unread(topic) for topic in tables.keys() | lags.keys()
+        }
+        shown, other = self._shown.divide(named, lags)
+        yield from self._tables(
+            [own for topic, own in shown.items() if topic in tables] + ([other] if other else [])
+        )
+        yield self._lags(shown, lags)
+        names = {(own.database, own.table) for own in shown.values()}
+        yield from self._iceberg(None if other is None else names)
 
     def _set_aside(self) -> Iterator[Metric]:
         aside = self._metrics.set_aside()
@@ -137,10 +155,10 @@ class MetricsCollector(Collector):
         running = 0.0 if began_at is None else now - began_at
         yield self._gauge("running_batch_seconds", "Age of the current batch, or 0", running)
 
-    def _tables(self, tables: dict[str, TableMetrics]) -> Iterator[Metric]:
+    def _tables(self, tables: list[TableMetrics]) -> Iterator[Metric]:
         for name, text, value in _GAUGES:
             gauge = GaugeMetricFamily(PREFIX + name, text, labels=_LABELS)
-            for table in tables.values():
+            for table in tables:
                 if (figure := value(table)) is not None:
                     gauge.add_metric(self._labels(table.database, table.table), figure)
             yield gauge
@@ -158,7 +176,7 @@ class MetricsCollector(Collector):
         changed = CounterMetricFamily(
             PREFIX + "changed_bytes", "Bytes of the values that changed", labels=_LABELS
         )
-        for table in tables.values():
+        for table in tables:
             labels = self._labels(table.database, table.table)
             for kind, count in _KINDS:
                 changes.add_metric([*labels, kind], count(table))
@@ -167,20 +185,18 @@ class MetricsCollector(Collector):
             changed.add_metric(labels, table.changed_bytes)
         yield from (changes, commits, written, changed)
 
-    def _lags(self, topics: set[str]) -> Metric:
-        metrics, now = self._metrics, time.time()
+    def _lags(self, shown: Mapping[str, TableMetrics], lags: Mapping[str, float]) -> Metric:
         gauge = GaugeMetricFamily(
             PREFIX + "lag_seconds", "How long the table is behind its topic", labels=_LABELS
         )
-        for topic in sorted(topics - metrics.without_mirror):
-            seconds = metrics.lag_seconds(topic, now)
-            if seconds is not None:
-                table = metrics.tables.get(topic)
-                names = (table.database, table.table) if table else topic.split(".")[1:]
-                gauge.add_metric(self._labels(*names), seconds)
+        for topic in sorted(shown.keys() & lags.keys()):
+            own = shown[topic]
+            gauge.add_metric(self._labels(own.database, own.table), lags[topic])
+        if others := [lag for topic, lag in lags.items() if topic not in shown]:
+            gauge.add_metric(self._labels(OTHER, OTHER), max(others))
         return gauge
 
-    def _iceberg(self) -> Iterator[Metric]:
+    def _iceberg(self, shown: Collection[tuple[str, str]] | None) -> Iterator[Metric]:
         now, every = time.time(), dict(self._metrics.iceberg())
         lags = GaugeMetricFamily(
             PREFIX + "iceberg_lag_seconds",
@@ -190,11 +206,19 @@ class MetricsCollector(Collector):
         failures = CounterMetricFamily(
             PREFIX + "iceberg_failures", "Versions that were not published", labels=_LABELS
         )
+        others = []
         for table in every.values():
-            labels = self._labels(table.database, table.table)
             since = table.waiting_since
-            lags.add_metric(labels, 0.0 if since is None else max(0.0, now - since))
-            failures.add_metric(labels, table.failures)
+            lag = 0.0 if since is None else max(0.0, now - since)
+            # One that has failed keeps its series.
+            if shown is None or table.failures or (table.database, table.table) in shown:
+                labels = self._labels(table.database, table.table)
+                lags.add_metric(labels, lag)
+                failures.add_metric(labels, table.failures)
+            else:
+                others.append(lag)
+        if others:
+            lags.add_metric(self._labels(OTHER, OTHER), max(others))
         if every:
             yield lags
             yield failures
@@ -206,6 +230,11 @@ class MetricsCollector(Collector):
         gauge = GaugeMetricFamily(PREFIX + name, text, labels=["pipeline"])
         gauge.add_metric([self._metrics.pipeline], value)
         return gauge
+
+
+def _unread(topic: str) -> TableMetrics:
+    _, database, table = topic.split(".")
+    return TableMetrics(database, table)
 
 
 STATUS_PATH: Final = "/status.json"
@@ -254,13 +283,15 @@ def _running(began_at: float) -> str:
 
 
 @contextmanager
-def metrics_server(metrics: JobMetrics, listen: str | None) -> Iterator[None]:
+def metrics_server(metrics: JobMetrics, listen: str | None, tables_max: int = 0) -> Iterator[None]:
     """Serve at http://`listen` in a thread; None serves nothing.
+
+    At most `tables_max` tables have series of their own; 0: all.
 
     Raises ConfigError if the address cannot be used.
     """
     served = Endpoints(
-        MetricsCollector(metrics),
+        MetricsCollector(metrics, tables_max),
         partial(healthz, metrics),
         partial(readyz, metrics),
         {STATUS_PATH: partial(status_page, metrics)},

@@ -23,6 +23,8 @@ _ANSWER_SECONDS = 2.0
 _PAUSE_SECONDS = 5.0
 # Of ten thousand tables.
 _BYTES_MAX = 64 << 20
+# The label of what the job says of all tables that have no metrics of their own.
+_OTHER = "(other)"
 # Of a GTID set, so much of its end is shown.
 _CHARACTERS = 60
 
@@ -156,6 +158,8 @@ def _figures(text: str) -> Scrape:
                 continue
             name, labels = sample.name.removeprefix(_PREFIX), sample.labels
             table = f"{labels['database']}.{labels['table']}" if "database" in labels else ""
+            if labels.get("table") == _OTHER:
+                table = _OTHER
             values.setdefault(name, {})[table] = float(sample.value)
             if "code" in labels:
                 codes.setdefault(name, {})[table] = labels["code"]
