@@ -20,7 +20,7 @@ from kafka import errors
 from connector.foundation.record_reader import RecordColumns
 from connector.kafka.broker_connection import BrokerConnection
 from connector.kafka.cluster import Cluster
-from connector.kafka.failures import Action, action_of
+from connector.kafka.failures import Action, BrokersUnreachable, TimedOut, action_of
 from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.source import requests
 from stream_jobs.source.offset_requests import CLIENT_ID, FetchSession, send_list_offsets
@@ -28,6 +28,7 @@ from stream_jobs.source.record_batches import FetchResponse, read_committed_reco
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
 _RETRY_SECONDS: Final = 0.1
+_WITH_MESSAGE: Final = (BrokersUnreachable, TimedOut)
 
 _T = TypeVar("_T")
 
@@ -232,7 +233,8 @@ class KafkaClient:
         return MirrorError(
             job_errors.KAFKA_FAILED,
             servers=list(self._facts.bootstrap_servers),
-            said=error,
+            # The stream's process sends the error to the driver, and these cannot be sent.
+            said=error.message if isinstance(error, _WITH_MESSAGE) else error,
         )
 
 

@@ -239,7 +239,8 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not positions:
             time.sleep(_WAIT_SECONDS)
         elif not self._connected().wait(positions, self._wait_seconds):
-            self._wait_seconds = _LONG_WAIT_SECONDS
+            # A broker that answers later counts as dead.
+            self._wait_seconds = min(_LONG_WAIT_SECONDS, self._facts.timeout_seconds / 2)
             due = self._due(_IDLE_DISCOVERY_SECONDS, _IDLE_DISCOVERY_PART)
             return time.monotonic() - self._looked_at < due
         self._idle, self._looked_at = None, -math.inf

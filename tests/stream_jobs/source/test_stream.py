@@ -10,11 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connector.foundation.errors import ConfigError
+from connector.foundation.errors.message import Message
 from connector.foundation.settings import settings_errors
+from connector.kafka import connection_errors
+from connector.kafka.failures import BrokersUnreachable
 from stream_jobs.delta.storages import LocalStorage, storage_of
 from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.source import client
+from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.offset_stream import SerializedError, deserialize_error
-from stream_jobs.source.topics import limit_offsets, row_topics
+from stream_jobs.source.topics import BrokerConfig, limit_offsets, row_topics
 
 if TYPE_CHECKING:
     from connector.foundation.errors.code import ErrorCode
@@ -62,6 +67,23 @@ def test_an_error_is_found_in_any_text_that_carries_it() -> None:
     assert deserialize_error("no error", SECRET) is None
     # Somebody else's text is never unpacked.
     assert deserialize_error(text, "d" * 32) is None
+
+
+def test_that_no_broker_accepts_a_connection_passes_through_spark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reason = Message(connection_errors.NO_CONNECTION, {"why": "refused"})
+
+    def refused(_: object) -> None:
+        raise BrokersUnreachable(reason, definite=True)
+
+    monkeypatch.setattr(client, "Cluster", refused)
+    with pytest.raises(MirrorError) as caught:
+        KafkaClient(BrokerConfig(("a:1",), 0.0, ()))
+    carried = deserialize_error(str(SerializedError(caught.value, SECRET)), SECRET)
+    assert carried is not None
+    assert (carried.code, carried.text) == (caught.value.code, caught.value.text)
+    assert f"Kafka at a:1: {reason.text}; check" in carried.text
 
 
 def test_topics_of_tables_are_those_with_two_more_parts() -> None:
