@@ -12,17 +12,10 @@ from tests.integration.verification.shards import create, mirror_of, roll
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream
-    from tests.integration.verification.pair import Row
 
 pytestmark = pytest.mark.kafka
 
 SHARDS = 2
-
-
-def damage(rows: list[Row]) -> list[Row]:
-    """Change a row of the last shard, and add one of a shard that no table is."""
-    row = max(rows, key=lambda row: (row["shard"], row["id"]))
-    return [*rows[:-1], row | {"amount": 9}, row | {"shard": "9"}]
 
 
 def test_each_shard_is_compared_and_the_whole(stream: Stream) -> None:
@@ -42,5 +35,15 @@ def test_each_shard_is_compared_and_the_whole(stream: Stream) -> None:
         code, report = pair.report()
         equal = {table["table"]: (table["verdict"], table["rows"]) for table in report["tables"]}
         assert (code, equal) == (0, dict.fromkeys(names, ("equal", 1)))
+        # Rows that belong to no shard: those of the shards are gone.
+        pair.damage("t0", list)
+        code, report = pair.report()
+        found = {
+            table["table"]: [(each["kind"], each["key"]) for each in table["differences"]]
+            for table in report["tables"]
+        }
+        assert code == 4
+        surplus = {f"{stream.database}.t0": [("surplus", {"shard": "", "rows": SHARDS})]}
+        assert found == dict.fromkeys(names, [("missing", {"id": 7})]) | surplus
         columns = list(pair.kinds("t0"))
         assert columns == ["shard", "id", "amount", "note", "_cdc_hi", "_cdc_lo"]
