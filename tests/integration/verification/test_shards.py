@@ -44,6 +44,6 @@ def test_each_shard_is_compared_and_the_whole(stream: Stream) -> None:
         }
         assert code == 4
         surplus = {f"{stream.database}.t0": [("surplus", {"shard": "", "rows": SHARDS})]}
-        assert found == dict.fromkeys(names, [("missing", {"id": 7})]) | surplus
+        assert found == {name: [("missing", {"id": 7})] for name in names} | surplus
         columns = list(pair.kinds("t0"))
         assert columns == ["shard", "id", "amount", "note", "_cdc_hi", "_cdc_lo"]
