@@ -100,11 +100,11 @@ checkpoint = "{folder}/checkpoints/{name}"
 
 
 def _processes(leader: int) -> Iterator[tuple[str, int]]:
-    """Yield the kind and the kilobytes of each process of the group that `leader` began."""
+    """Yield the kind and the kilobytes of each process of the session that `leader` began."""
     for entry in Path("/proc").iterdir():
         try:
             pid = int(entry.name)
-            if os.getpgid(pid) != leader:
+            if os.getsid(pid) != leader:
                 continue
             pss = re.search(r"^Pss:\s+(\d+)", (entry / "smaps_rollup").read_text(), re.MULTILINE)
             name = (entry / "comm").read_text().strip()
