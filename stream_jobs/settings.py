@@ -27,7 +27,7 @@ from pydantic_settings import SettingsConfigDict
 from connector.foundation.settings import settings_errors, values
 from connector.foundation.settings.credentials import KafkaLogin, read_secret
 from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
-from stream_jobs.errors import job_errors, shard_errors
+from stream_jobs.errors import setting_errors, shard_errors
 from stream_jobs.source.topics import BrokerConfig
 
 
@@ -35,7 +35,7 @@ def _as_mirror_name(value: str) -> str:
     # The database and the name; braces stand around the two known words alone.
     part = r"(?:[^.{}]|\{database\}|\{table\})+"
     if not re.fullmatch(rf"{part}\.{part}", value):
-        raise UnfitValueError(job_errors.MIRROR_NAME, value=value)
+        raise UnfitValueError(setting_errors.MIRROR_NAME, value=value)
     return value
 
 
@@ -45,7 +45,7 @@ Format = Literal["delta", "iceberg"]
 def _with_delta(value: list[Format]) -> list[Format]:
     # Progress is in Delta's log alone.
     if value and "delta" not in value:
-        raise UnfitValueError(job_errors.NO_DELTA)
+        raise UnfitValueError(setting_errors.NO_DELTA)
     return value
 
 
@@ -169,7 +169,7 @@ class TableSettings(Section):
     @classmethod
     def _one_layout(cls, value: list[str], info: ValidationInfo) -> list[str]:
         if value and info.data.get("partition_by"):
-            raise UnfitValueError(job_errors.TWO_LAYOUTS)
+            raise UnfitValueError(setting_errors.TWO_LAYOUTS)
         if value and info.data.get("shard"):
             raise UnfitValueError(shard_errors.SHARD_CLUSTER)
         return value
@@ -191,7 +191,7 @@ class CatalogSettings(Section):
 
 def _as_catalog_url(value: str) -> str:
     if not re.fullmatch(r"https?://[^\s?#@]+", value) or value.rstrip("/").endswith("/v1"):
-        raise UnfitValueError(job_errors.CATALOG_URL, value=value)
+        raise UnfitValueError(setting_errors.CATALOG_URL, value=value)
     return value.rstrip("/")
 
 
@@ -203,7 +203,7 @@ def _as_namespace(value: str) -> str:
     # Levels with dots between them; braces stand around the known word alone.
     level = r"(?:[^.{}]|\{database\})+"
     if not re.fullmatch(rf"{level}(?:\.{level})*", value):
-        raise UnfitValueError(job_errors.NAMESPACE, value=value)
+        raise UnfitValueError(setting_errors.NAMESPACE, value=value)
     return value
 
 
@@ -240,7 +240,7 @@ class IcebergSettings(Section):
         if any(sum(value is not None for value in given) > 1 for given in (tokens, secrets)):
             raise UnfitValueError(settings_errors.TWO_CATALOG_LOGINS)
         if bool(self.client_id) != any(secret is not None for secret in secrets):
-            raise UnfitValueError(job_errors.HALF_LOGIN)
+            raise UnfitValueError(setting_errors.HALF_LOGIN)
         return self
 
 
@@ -253,7 +253,7 @@ class CutSettings(Section):
 
 def _as_database(value: str) -> str:
     if not re.fullmatch(r"(?:[^{}]|\{database\})+", value):
-        raise UnfitValueError(job_errors.DATABASE_NAME, value=value)
+        raise UnfitValueError(setting_errors.DATABASE_NAME, value=value)
     return value
 
 
@@ -355,7 +355,7 @@ class Settings(FileSettings):
     ) -> list[TableSettings]:
         mirror = info.data.get("mirror")
         if mirror is not None and mirror.hash_salt is None and any(t.hash_columns for t in value):
-            raise UnfitValueError(job_errors.NO_SALT)
+            raise UnfitValueError(setting_errors.NO_SALT)
         return value
 
     @field_validator("replica")
@@ -373,7 +373,7 @@ class Settings(FileSettings):
         hours = value.retention_hours
         if mirror is not None and hours > mirror.retention_hours:
             kept = mirror.retention_hours
-            raise UnfitValueError(job_errors.CUTS_TOO_LONG, hours=hours, kept=kept)
+            raise UnfitValueError(setting_errors.CUTS_TOO_LONG, hours=hours, kept=kept)
         return value
 
     @property

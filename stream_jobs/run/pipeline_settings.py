@@ -13,7 +13,7 @@ from typing import Final
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.code import ErrorCode
-from stream_jobs.errors import job_errors
+from stream_jobs.errors import setting_errors
 from stream_jobs.run.streaming_query import checkpoint_of
 from stream_jobs.settings import Settings, load_settings
 
@@ -27,7 +27,7 @@ def configuration_files(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         inside = sorted(path.glob("*.toml")) if path.is_dir() else [path]
         if not inside:
-            raise ConfigError(job_errors.NO_PIPELINES, folder=path)
+            raise ConfigError(setting_errors.NO_PIPELINES, folder=path)
         files.update(dict.fromkeys(inside))
     return list(files)
 
@@ -62,7 +62,7 @@ def _refuse_clash(file: Path, one: Settings, other_file: Path, other: Settings) 
     for code, value in _clashes(one, other):
         raise ConfigError(code, value=value, **files)
     if (one.spark, one.log) != (other.spark, other.log):
-        raise ConfigError(job_errors.OTHER_SPARK, **files)
+        raise ConfigError(setting_errors.OTHER_SPARK, **files)
 
 
 def _clashes(one: Settings, other: Settings) -> list[tuple[ErrorCode, str]]:
@@ -70,25 +70,25 @@ def _clashes(one: Settings, other: Settings) -> list[tuple[ErrorCode, str]]:
     brokers = set(one.kafka.bootstrap_servers) & set(other.kafka.bootstrap_servers)
     listen = one.metrics.listen
     tried: tuple[tuple[bool, ErrorCode, str], ...] = (
-        (one.name == other.name, job_errors.SAME_PIPELINE_NAME, one.name),
+        (one.name == other.name, setting_errors.SAME_PIPELINE_NAME, one.name),
         (
             bool(brokers) and one.kafka.topic_prefix == other.kafka.topic_prefix,
-            job_errors.SAME_PREFIX,
+            setting_errors.SAME_PREFIX,
             one.kafka.topic_prefix,
         ),
         (
             _overlap(one, other, lambda settings: settings.mirror.path),
-            job_errors.MIRRORS_OVERLAP,
+            setting_errors.MIRRORS_OVERLAP,
             other.mirror.path,
         ),
         (
             _overlap(one, other, checkpoint_of),
-            job_errors.CHECKPOINTS_OVERLAP,
+            setting_errors.CHECKPOINTS_OVERLAP,
             checkpoint_of(other),
         ),
         (
             listen is not None and listen == other.metrics.listen,
-            job_errors.SAME_LISTEN,
+            setting_errors.SAME_LISTEN,
             listen or "",
         ),
     )

@@ -55,7 +55,7 @@ from pyspark.sql import SparkSession
 
 from connector.foundation.ecs import as_ecs
 from connector.foundation.errors.message import Message
-from stream_jobs.errors import job_errors
+from stream_jobs.errors import setting_errors
 from stream_jobs.paths import own_folder
 from stream_jobs.run.class_archive import archive_options, is_private
 from stream_jobs.settings import Settings
@@ -345,13 +345,15 @@ class Catalog:
                 created = self._create(place, location)
             except (PySparkException, Py4JError) as error:
                 reason = str(error).partition("\n")[0]
-                problems[name] = Message(job_errors.NOT_REGISTERED, {"name": name, "said": reason})
+                problems[name] = Message(
+                    setting_errors.NOT_REGISTERED, {"name": name, "said": reason}
+                )
                 continue
             if _is_same(created, location):
                 self._registered.add(place)
             else:
                 facts = {"name": name, "other": created, "location": location}
-                problems[name] = Message(job_errors.REGISTERED_ELSEWHERE, facts)
+                problems[name] = Message(setting_errors.REGISTERED_ELSEWHERE, facts)
         return problems
 
     def _create(self, place: tuple[str, str], location: str) -> str:

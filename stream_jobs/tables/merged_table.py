@@ -19,7 +19,7 @@ from stream_jobs.delta.columns import Column, highest_id, new_columns
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.table import DeltaTable, TableCommit
-from stream_jobs.errors import CommitConflict, MirrorError, job_errors, shard_errors
+from stream_jobs.errors import CommitConflict, MirrorError, job_errors, setting_errors, shard_errors
 from stream_jobs.source.table_schema import Shard, TableSchema
 from stream_jobs.tables.column_changes import ColumnChange
 from stream_jobs.tables.mirror_metadata import (
@@ -204,7 +204,7 @@ class MergedTable:
             raise MirrorError(job_errors.MODE_CHANGED, **facts, before=before, now=mode.name)
         own, chosen = metadata.partition_columns[1:], schema.chosen.partition_by
         if own != chosen:
-            raise MirrorError(job_errors.OTHER_PARTITIONS, **facts, before=own, now=chosen)
+            raise MirrorError(setting_errors.OTHER_PARTITIONS, **facts, before=own, now=chosen)
 
 
 def _repeated(commit: Callable[[], None]) -> None:

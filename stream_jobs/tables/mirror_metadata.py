@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, Final
 from connector.foundation.contract import SchemaColumn
 from stream_jobs.apply.changes import LastChange
 from stream_jobs.apply.task_messages import PartResult
-from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.errors import MirrorError, job_errors, setting_errors
 from stream_jobs.source.column_types import mask_of
 from stream_jobs.source.sequence import HI, LO, PackedSequence, Truncate
 from stream_jobs.source.table_schema import TableSchema
@@ -135,11 +135,11 @@ def refuse_other_choices(own: DeltaTable, schema: TableSchema, base: str) -> Non
     others = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
     if others:
         raise MirrorError(
-            job_errors.OTHER_COLUMNS, table=schema.name, path=path, columns=sorted(others)
+            setting_errors.OTHER_COLUMNS, table=schema.name, path=path, columns=sorted(others)
         )
     if metadata.partition_columns != schema.chosen.partition_by:
         raise MirrorError(
-            job_errors.OTHER_PARTITIONS,
+            setting_errors.OTHER_PARTITIONS,
             table=schema.name,
             path=path,
             before=metadata.partition_columns,

@@ -125,21 +125,34 @@ class SchemaRules:
                 change = ColumnChange(columns, frozenset(), frozenset())
                 return _replaced(own, SchemaChange(target, since, columns, None), change)
         change = own.united(change, target)
-        origins = self._registry.defaults_between(topic, current, target)
-        filled = change.added if mode.is_filling else frozenset()
-        added = {name: origins.get(name, target.by_name[name]) for name in filled}
-        if not own.is_empty:
-            self._refuse_unfit_defaults(target, added)
+        added = self._added(topic, (current, target), own, change.added) if mode.is_filling else {}
         values = {
             name: column
             for name, column in added.items()
             if column.get("added_default") is not None or name in change.taken
         }
-        has_rows = not own.is_empty
-        is_rewritten = bool(values or change.left or change.widened) and has_rows
+        is_rewritten = bool(values or change.left or change.widened) and not own.is_empty
         is_shared = bool(change.widened) and own.has_other_rows
         rewrite = values if is_rewritten or is_shared else None
         return SchemaChange(target, since, change.columns, rewrite, is_shared=is_shared)
+
+    def _added(
+        self,
+        topic: str,
+        schemas: tuple[TableSchema, TableSchema],
+        own: MirrorTable,
+        names: Collection[str],
+    ) -> dict[str, SchemaColumn]:
+        """Return the columns that are new between two schemas, with the defaults of their rows.
+
+        Raises MirrorError if the rows of the mirror cannot have a default.
+        """
+        target = schemas[1]
+        origins = self._registry.defaults_between(topic, *schemas)
+        added = {name: origins.get(name, target.by_name[name]) for name in names}
+        if not own.is_empty:
+            self._refuse_unfit_defaults(target, added)
+        return added
 
     def _step_without_list(
         self,

@@ -21,7 +21,7 @@ import pyarrow as pa
 from connector.foundation.contract import COLUMN_TYPES, SchemaColumn
 from connector.foundation.errors.message import Message, nearest
 from stream_jobs.delta.data_skipping import can_cluster, can_partition
-from stream_jobs.errors import job_errors, shard_errors
+from stream_jobs.errors import setting_errors, shard_errors
 from stream_jobs.settings import Format, Settings, TableSettings
 from stream_jobs.source import column_types
 from stream_jobs.source.table_schema import Shard, TableOptions, TableSchema
@@ -145,12 +145,12 @@ def _problem(
         for setting in ("exclude_columns", "mask_columns"):
             if _names(getattr(own, setting), column):
                 facts = {"table": name, "setting": setting, "column": column}
-                return Message(job_errors.KEY_COLUMN, facts)
+                return Message(setting_errors.KEY_COLUMN, facts)
     if chosen.suspects:
         lost = min(chosen.suspects.values())
         new = sorted(name for name, of in chosen.suspects.items() if of == lost)
         gone: dict[str, object] = {"table": name, "lost": lost, "new": new}
-        return Message(job_errors.HIDDEN_COLUMN_GONE, gone)
+        return Message(setting_errors.HIDDEN_COLUMN_GONE, gone)
     for setting in ("exclude_columns", "hash_columns", "mask_columns") if known else ():
         for column in getattr(own, setting):
             missing = None if is_pattern(column) else _missing(name, setting, column, known)
@@ -165,9 +165,9 @@ def _missing(table: str, setting: str, column: str, known: Sequence[str]) -> Mes
     facts: dict[str, object] = {"table": table, "setting": setting, "column": column}
     meant = nearest(column.lower(), [name.lower() for name in known])
     if meant is None:
-        return Message(job_errors.NO_COLUMN, facts | {"columns": list(dict.fromkeys(known))})
+        return Message(setting_errors.NO_COLUMN, facts | {"columns": list(dict.fromkeys(known))})
     spelt = next(name for name in known if name.lower() == meant)
-    return Message(job_errors.SIMILAR_COLUMN, facts | {"meant": spelt})
+    return Message(setting_errors.SIMILAR_COLUMN, facts | {"meant": spelt})
 
 
 def _layout_problem(made: TableSchema) -> Message | None:
@@ -195,7 +195,7 @@ def _unfit(table: str, setting: str, column: SchemaColumn) -> Message:
         "column": column["name"],
         "type": column_types.type_text(column),
     }
-    return Message(job_errors.WRONG_LAYOUT, facts)
+    return Message(setting_errors.WRONG_LAYOUT, facts)
 
 
 _DEFAULT = TableSettings(match=["*.*"])

@@ -11,7 +11,7 @@ from typing import Final
 from stream_jobs.apply.modes import MODES
 from stream_jobs.apply.modes.mode import Mode
 from stream_jobs.delta.storage import Storage
-from stream_jobs.errors import MirrorError, job_errors, shard_errors
+from stream_jobs.errors import MirrorError, job_errors, setting_errors, shard_errors
 from stream_jobs.paths import table_path
 from stream_jobs.settings import TableSettings
 from stream_jobs.source.client import KafkaClient
@@ -137,7 +137,7 @@ class TopicStates:
         """Return the mirror of a table; raises MirrorError if other tables claim its place."""
         others, shard = self._registry.others_at(newest), newest.chosen.shard
         facts = {"others": others, "name": ".".join(newest.place)}
-        twice = MirrorError(job_errors.NAME_TWICE, table=newest.name, **facts)
+        twice = MirrorError(setting_errors.NAME_TWICE, table=newest.name, **facts)
         is_one_shard = shard is not None and self._registry.are_shards(newest, others)
         if shard is not None and is_one_shard:
             facts["shard"] = shard.value

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream_jobs.errors import job_errors
+from stream_jobs.errors import setting_errors
 from stream_jobs.run.spark_session import Catalog
 from tests.length import FULL
 from tests.stream_jobs.topics import SourceTable, column
@@ -73,6 +73,6 @@ def test_a_mirror_follows_its_source_in_the_catalog_and_another_table_is_left_al
 
 def test_what_the_catalog_refuses_is_said(spark: SparkSession, tmp_path: Path) -> None:
     (problem,) = Catalog(spark, str(tmp_path)).register({("a.b", "c"): "a.b/c"}).values()
-    assert problem.code is job_errors.NOT_REGISTERED
+    assert problem.code is setting_errors.NOT_REGISTERED
     assert problem.text.startswith("a.b.c is not in the catalog: ")
     assert problem.text.endswith("look at [catalog] and [spark] in the configuration")

@@ -10,7 +10,7 @@ import pytest
 
 from connector.foundation.errors import ConfigError
 from stream_jobs.delta.storages import LocalStorage
-from stream_jobs.errors import job_errors
+from stream_jobs.errors import job_errors, setting_errors
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.run.many_jobs import Pipeline, SharedOutput, run_files, run_pipelines
 from stream_jobs.run.metrics import JobMetrics
@@ -68,14 +68,14 @@ log_level = "{keys["log_level"]}"
 @pytest.mark.parametrize(
     ("code", "changed"),
     [
-        (job_errors.SAME_PIPELINE_NAME, {"name": "shop", "topic_prefix": "crm", "file": "b"}),
-        (job_errors.SAME_PREFIX, {"topic_prefix": "shop"}),
-        (job_errors.MIRRORS_OVERLAP, {"path": "{folder}/mirrors/shop"}),
-        (job_errors.MIRRORS_OVERLAP, {"path": "file://{folder}/mirrors/shop/inside"}),
-        (job_errors.MIRRORS_OVERLAP, {"path": "{folder}/mirrors/"}),
-        (job_errors.CHECKPOINTS_OVERLAP, {"checkpoint": "{folder}/checkpoints/shop"}),
-        (job_errors.SAME_LISTEN, {"listen": "127.0.0.1:9004"}),
-        (job_errors.OTHER_SPARK, {"log_level": "INFO"}),
+        (setting_errors.SAME_PIPELINE_NAME, {"name": "shop", "topic_prefix": "crm", "file": "b"}),
+        (setting_errors.SAME_PREFIX, {"topic_prefix": "shop"}),
+        (setting_errors.MIRRORS_OVERLAP, {"path": "{folder}/mirrors/shop"}),
+        (setting_errors.MIRRORS_OVERLAP, {"path": "file://{folder}/mirrors/shop/inside"}),
+        (setting_errors.MIRRORS_OVERLAP, {"path": "{folder}/mirrors/"}),
+        (setting_errors.CHECKPOINTS_OVERLAP, {"checkpoint": "{folder}/checkpoints/shop"}),
+        (setting_errors.SAME_LISTEN, {"listen": "127.0.0.1:9004"}),
+        (setting_errors.OTHER_SPARK, {"log_level": "INFO"}),
     ],
 )
 def test_two_pipelines_in_each_others_way_are_refused_before_anything_is_written(
@@ -96,7 +96,7 @@ def test_two_pipelines_in_each_others_way_are_refused_before_anything_is_written
 def test_a_folder_stands_for_its_files_and_an_empty_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         configuration_files([tmp_path])
-    assert caught.value.code == job_errors.NO_PIPELINES
+    assert caught.value.code == setting_errors.NO_PIPELINES
     files = [configuration(tmp_path, name) for name in (SHOP, CRM)]
     settings = load_pipelines(configuration_files([tmp_path, *files]))
     assert [each.name for each in settings] == [CRM, SHOP]

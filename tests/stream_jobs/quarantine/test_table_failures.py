@@ -5,7 +5,7 @@ from __future__ import annotations
 from connector.foundation.errors.catalogue import codes
 from connector.foundation.errors.code import Scope
 from stream_jobs.cuts import cut_errors
-from stream_jobs.errors import delta_errors, job_errors
+from stream_jobs.errors import delta_errors, job_errors, setting_errors
 from stream_jobs.iceberg import catalog_errors, iceberg_errors
 
 ENDS_THE_JOB = (
@@ -23,26 +23,26 @@ ENDS_THE_JOB = (
     delta_errors.COMMIT_CONFLICT,
     delta_errors.OVERWRITES,
     delta_errors.HDFS_LOGIN,
-    job_errors.NO_SALT,
-    job_errors.TWO_LAYOUTS,
-    job_errors.MIRROR_NAME,
+    setting_errors.NO_SALT,
+    setting_errors.TWO_LAYOUTS,
+    setting_errors.MIRROR_NAME,
     job_errors.OWN_FILE,
     job_errors.OTHER_OWNER,
     job_errors.TAKEN_OVER,
     job_errors.NOT_SET_ASIDE,
-    job_errors.CUTS_TOO_LONG,
-    job_errors.NO_DELTA,
-    job_errors.CATALOG_URL,
-    job_errors.NAMESPACE,
-    job_errors.HALF_LOGIN,
+    setting_errors.CUTS_TOO_LONG,
+    setting_errors.NO_DELTA,
+    setting_errors.CATALOG_URL,
+    setting_errors.NAMESPACE,
+    setting_errors.HALF_LOGIN,
     catalog_errors.UNUSABLE,
 )
 # They are no errors.
 NEITHER = (
     job_errors.NO_MIRROR,
     job_errors.END_NOT_KEPT,
-    job_errors.NOT_REGISTERED,
-    job_errors.REGISTERED_ELSEWHERE,
+    setting_errors.NOT_REGISTERED,
+    setting_errors.REGISTERED_ELSEWHERE,
     # No cuts, while the tables go on; and those of readers.
     cut_errors.NO_PROGRESS,
     cut_errors.SEVERAL,
