@@ -14,7 +14,7 @@ from stream_jobs.run.arguments import parsed
 def test_a_configuration_file_alone_means_run() -> None:
     for given in (["job.toml"], ["run", "job.toml"]):
         found = parsed(given)
-        assert (found.command, found.config) == ("run", Path("job.toml"))
+        assert (found.command, found.configs) == ("run", [Path("job.toml")])
 
 
 def test_a_record_is_a_partition_and_an_offset() -> None:

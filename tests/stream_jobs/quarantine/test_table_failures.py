@@ -5,7 +5,7 @@ from __future__ import annotations
 from connector.foundation.errors.catalogue import codes
 from connector.foundation.errors.code import Scope
 from stream_jobs.cuts import cut_errors
-from stream_jobs.errors import delta_errors, job_errors, setting_errors
+from stream_jobs.errors import delta_errors, job_errors, setting_errors, shard_errors
 from stream_jobs.iceberg import catalog_errors, iceberg_errors
 
 ENDS_THE_JOB = (
@@ -17,12 +17,22 @@ ENDS_THE_JOB = (
     job_errors.PROFILE,
     job_errors.SEQUENCE_BEYOND,
     job_errors.PATH_SCHEME,
+    job_errors.AZURE_PATH,
     job_errors.INDEX_FOLDER,
     job_errors.HDFS_SCHEME,
     delta_errors.STORAGE_FAILED,
     delta_errors.COMMIT_CONFLICT,
     delta_errors.OVERWRITES,
     delta_errors.HDFS_LOGIN,
+    delta_errors.NO_RIGHT,
+    delta_errors.NO_LOGIN,
+    setting_errors.NO_PIPELINES,
+    setting_errors.SAME_PIPELINE_NAME,
+    setting_errors.SAME_PREFIX,
+    setting_errors.MIRRORS_OVERLAP,
+    setting_errors.CHECKPOINTS_OVERLAP,
+    setting_errors.SAME_LISTEN,
+    setting_errors.OTHER_SPARK,
     setting_errors.NO_SALT,
     setting_errors.TWO_LAYOUTS,
     setting_errors.MIRROR_NAME,
@@ -35,6 +45,11 @@ ENDS_THE_JOB = (
     setting_errors.CATALOG_URL,
     setting_errors.NAMESPACE,
     setting_errors.HALF_LOGIN,
+    shard_errors.SHARD_PATTERN,
+    shard_errors.SHARD_VALUE,
+    shard_errors.SHARD_NAME,
+    shard_errors.SHARD_CLUSTER,
+    shard_errors.SHARD_REPLICA,
     catalog_errors.UNUSABLE,
 )
 # They are no errors.

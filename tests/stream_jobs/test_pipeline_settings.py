@@ -1,0 +1,102 @@
+"""Several pipelines in one process: their files, and which two cannot run together."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.foundation.errors import ConfigError
+from stream_jobs.errors import setting_errors
+from stream_jobs.run.many_jobs import SharedOutput, run_files
+from stream_jobs.run.pipeline_settings import configuration_files, load_pipelines, session_settings
+from tests.stream_jobs.told import told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from connector.foundation.errors.code import ErrorCode
+
+SHOP, CRM = "shop", "crm"
+
+
+def configuration(folder: Path, name: str, **changed: str) -> Path:
+    """Write the configuration of a pipeline, with keys changed."""
+    keys = {
+        "topic_prefix": name,
+        "path": f"{folder}/mirrors/{name}",
+        "checkpoint": f"{folder}/checkpoints/{name}",
+        "listen": f"127.0.0.1:{9000 + len(name)}",
+        "log_level": "ERROR",
+        "file": name,
+    } | changed
+    file = folder / f"{keys['file']}.toml"
+    file.write_text(
+        f"""
+name = "{name}"
+[kafka]
+bootstrap_servers = ["127.0.0.1:1"]
+topic_prefix = "{keys["topic_prefix"]}"
+[mirror]
+path = "{keys["path"]}"
+checkpoint = "{keys["checkpoint"]}"
+[metrics]
+listen = "{keys["listen"]}"
+[log]
+format = "json"
+[spark]
+log_level = "{keys["log_level"]}"
+""",
+        encoding="utf-8",
+    )
+    return file
+
+
+@pytest.mark.parametrize(
+    ("code", "changed"),
+    [
+        (setting_errors.SAME_PIPELINE_NAME, {"name": "shop", "topic_prefix": "crm", "file": "b"}),
+        (setting_errors.SAME_PREFIX, {"topic_prefix": "shop"}),
+        (setting_errors.MIRRORS_OVERLAP, {"path": "{folder}/mirrors/shop"}),
+        (setting_errors.MIRRORS_OVERLAP, {"path": "file://{folder}/mirrors/shop/inside"}),
+        (setting_errors.MIRRORS_OVERLAP, {"path": "{folder}/mirrors/"}),
+        (setting_errors.CHECKPOINTS_OVERLAP, {"checkpoint": "{folder}/checkpoints/shop"}),
+        (setting_errors.SAME_LISTEN, {"listen": "127.0.0.1:9004"}),
+        (setting_errors.OTHER_SPARK, {"log_level": "INFO"}),
+    ],
+)
+def test_two_pipelines_in_each_others_way_are_refused_before_anything_is_written(
+    tmp_path: Path, code: ErrorCode, changed: dict[str, str]
+) -> None:
+    keys = {key: value.format(folder=tmp_path) for key, value in changed.items()}
+    first = configuration(tmp_path, SHOP)
+    second = configuration(tmp_path, keys.pop("name", CRM), **keys)
+    with pytest.raises(ConfigError) as caught:
+        load_pipelines([first, second])
+    assert caught.value.code == code
+    out = io.StringIO()
+    assert run_files([tmp_path], out) == 2
+    assert told(out.getvalue())["code"] == code.code
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".toml", ".toml"]
+
+
+def test_a_folder_stands_for_its_files_and_an_empty_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        configuration_files([tmp_path])
+    assert caught.value.code == setting_errors.NO_PIPELINES
+    files = [configuration(tmp_path, name) for name in (SHOP, CRM)]
+    settings = load_pipelines(configuration_files([tmp_path, *files]))
+    assert [each.name for each in settings] == [CRM, SHOP]
+    assert session_settings(settings).spark.settings["spark.scheduler.mode"] == "FAIR"
+
+
+def test_lines_of_all_are_whole_and_begin_with_the_name() -> None:
+    out = io.StringIO()
+    shared = SharedOutput(out)
+    one, other = shared.of("shop: "), shared.of("")
+    print("a", end="", file=one)
+    print('{"b": 1}', file=other)
+    print("c", file=one)
+    print("d\ne", file=one)
+    assert out.getvalue() == '{"b": 1}\nshop: ac\nshop: d\nshop: e\n'
