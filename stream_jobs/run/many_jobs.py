@@ -113,7 +113,7 @@ def run_files(paths: Sequence[Path], out: TextIO) -> int:
         every = load_pipelines(files)
         outputs = SharedOutput(out)
         with ExitStack() as served:
-            pipelines = [_opened(settings, outputs, served) for settings in every]
+            pipelines = [open_pipeline(settings, outputs, served) for settings in every]
             return _run(pipelines)
     except ConfigError as error:
         is_json = any(Settings.peek(file, "log.format") == "json" for file in files)
@@ -121,7 +121,7 @@ def run_files(paths: Sequence[Path], out: TextIO) -> int:
         return _EXIT_CONFIG
 
 
-def _opened(settings: Settings, outputs: SharedOutput, served: ExitStack) -> Pipeline:
+def open_pipeline(settings: Settings, outputs: SharedOutput, served: ExitStack) -> Pipeline:
     """Return a pipeline whose metrics are served; nothing of it runs yet."""
     metrics = JobMetrics(settings.name)
     is_json = settings.log.format == "json"
@@ -129,7 +129,8 @@ def _opened(settings: Settings, outputs: SharedOutput, served: ExitStack) -> Pip
     lines = open_lines(output, settings.log.format, settings.name)
     pipeline = Pipeline(settings, lines, metrics)
     pipeline.new_job()
-    served.enter_context(metrics_server(metrics, settings.metrics.listen))
+    own = settings.metrics
+    served.enter_context(metrics_server(metrics, own.listen, own.tables_max))
     return pipeline
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import urllib.request
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
 from connector.foundation.errors import ConfigError
+from local_stack.server import free_port
 from stream_jobs.errors import setting_errors
-from stream_jobs.run.many_jobs import SharedOutput, run_files
+from stream_jobs.run.many_jobs import SharedOutput, open_pipeline, run_files
+from stream_jobs.run.metrics import TableMetrics
 from stream_jobs.run.pipeline_settings import configuration_files, load_pipelines, session_settings
 from tests.stream_jobs.told import told
 
@@ -100,3 +104,20 @@ def test_lines_of_all_are_whole_and_begin_with_the_name() -> None:
     print("c", file=one)
     print("d\ne", file=one)
     assert out.getvalue() == '{"b": 1}\nshop: ac\nshop: d\nshop: e\n'
+
+
+def test_the_limit_of_metrics_is_that_of_each_file(tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    file = configuration(tmp_path, SHOP, listen=address)
+    with ExitStack() as served:
+        limited = file.read_text("utf-8").replace("[metrics]", "[metrics]\ntables_max = 2")
+        file.write_text(limited, encoding="utf-8")
+        (settings,) = load_pipelines([file])
+        pipeline = open_pipeline(settings, SharedOutput(io.StringIO()), served)
+        pipeline.metrics.tables = {
+            f"shop.d.t{number}": TableMetrics("d", f"t{number}") for number in range(5)
+        }
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+            text = answer.read().decode()
+    assert text.count("_mirror_written_bytes_total{") == 3
+    assert 'table="(other)"' in text
