@@ -1,14 +1,9 @@
 """`status` of many configurations: a list, the sick ones first, in the terminal or as a page."""
 
-import json
 import signal
-import time
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-
-from rich.console import Console
-from rich.live import Live
 
 from connector.cli import command_errors
 from connector.cli.exit_codes import (
@@ -18,21 +13,18 @@ from connector.cli.exit_codes import (
     EXIT_STOPPED,
     say,
 )
+from connector.cli.status_output import CODES, StatusOutput
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors.message import visible_json
-from connector.stream.status.model import Level, State
+from connector.foundation.settings.file_settings import configuration_files
+from connector.stream.status.model import State
 from connector.stream.status.pipeline_list import (
     ListedPipeline,
     PipelineList,
-    configuration_files,
     list_pipelines,
     to_json,
 )
 from connector.stream.status.pipeline_table import render_list
 
-_LOOK_SECONDS = 2.0
-# The width of the output if it is not a terminal.
-_WIDTH = 160
 # The code that tells most comes first.
 _CODES = (EXIT_DEFINITE, EXIT_CONFIG, EXIT_STOPPED, EXIT_GAVE_UP)
 
@@ -54,7 +46,8 @@ def run(arguments: Namespace) -> int:
         if arguments.json or arguments.watch:
             raise ConfigError(command_errors.LISTEN_ALONE)
         return _serve(arguments.listen, look)
-    return list_code(_show(look, as_json=arguments.json, is_watching=arguments.watch))
+    output = StatusOutput(look, render_list, to_json)
+    return list_code(output.show(as_json=arguments.json, is_watching=arguments.watch))
 
 
 def list_code(listed: PipelineList) -> int:
@@ -68,7 +61,7 @@ def _code(one: ListedPipeline) -> int:
         return EXIT_CONFIG
     if one.state.state in (State.STOPPED, State.UNKNOWN):
         return EXIT_STOPPED
-    return {Level.GOOD: 0, Level.WARNING: EXIT_GAVE_UP, Level.CRITICAL: EXIT_DEFINITE}[one.level]
+    return CODES[one.level]
 
 
 def _serve(listen: str, look: Callable[[], PipelineList]) -> int:
@@ -82,36 +75,3 @@ def _serve(listen: str, look: Callable[[], PipelineList]) -> int:
         say(f"http://{listen}/ shows the pipelines, until SIGTERM or Ctrl-C")
         signal.sigwait(ends)
     return 0
-
-
-def _show(look: Callable[[], PipelineList], *, as_json: bool, is_watching: bool) -> PipelineList:
-    """Show the list once, or until Ctrl-C; return the last one."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _WIDTH
-    listed = look()
-    if not is_watching:
-        _print(console, listed, as_json=as_json)
-        return listed
-    try:
-        if as_json or not console.is_terminal:
-            while True:
-                _print(console, listed, as_json=as_json)
-                time.sleep(_LOOK_SECONDS)
-                listed = look()
-        with Live(
-            render_list(listed, console.width), console=console, screen=True, auto_refresh=False
-        ) as live:
-            while True:
-                time.sleep(_LOOK_SECONDS)
-                listed = look()
-                live.update(render_list(listed, console.width), refresh=True)
-    except KeyboardInterrupt:
-        return listed
-
-
-def _print(console: Console, listed: PipelineList, *, as_json: bool) -> None:
-    if as_json:
-        say(visible_json(json.loads(to_json(listed))))
-    else:
-        console.print(render_list(listed, console.width))

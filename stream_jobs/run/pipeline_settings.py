@@ -13,6 +13,7 @@ from typing import Final
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.code import ErrorCode
+from connector.foundation.settings import file_settings
 from stream_jobs.errors import setting_errors
 from stream_jobs.run.streaming_query import checkpoint_of
 from stream_jobs.settings import Settings, load_settings
@@ -23,13 +24,10 @@ _SCHEDULER: Final = {"spark.scheduler.mode": "FAIR"}
 
 def configuration_files(paths: Sequence[Path]) -> list[Path]:
     """Return files, and each *.toml of folders, once each; raises ConfigError for an empty one."""
-    files: dict[Path, None] = {}
     for path in paths:
-        inside = sorted(path.glob("*.toml")) if path.is_dir() else [path]
-        if not inside:
+        if not file_settings.configuration_files([path]):
             raise ConfigError(setting_errors.NO_PIPELINES, folder=path)
-        files.update(dict.fromkeys(inside))
-    return list(files)
+    return file_settings.configuration_files(paths)
 
 
 def load_pipelines(files: Sequence[Path]) -> list[Settings]:

@@ -6,7 +6,7 @@ The connector and the Spark job have their own settings, which both use this loa
 import json
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_origin
 
@@ -169,6 +169,15 @@ class FileSettings(BaseSettings):
         name = key.rpartition(".")[2]
         elsewhere = [each for each in known if each.rpartition(".")[2] == name]
         return elsewhere[0] if elsewhere else nearest(key, known)
+
+
+def configuration_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files of `paths`, and each *.toml of those that are folders, once each."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        inside = sorted(path.glob("*.toml")) if path.is_dir() else [path]
+        found.update(dict.fromkeys(inside))
+    return list(found)
 
 
 def _prefix(settings: type[BaseSettings]) -> str:

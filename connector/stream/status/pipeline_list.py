@@ -90,15 +90,6 @@ class PipelineList:
         ]
 
 
-def configuration_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files of `paths`, and each *.toml of those that are folders, once each."""
-    found: dict[Path, None] = {}
-    for path in paths:
-        inside = sorted(path.glob("*.toml")) if path.is_dir() else [path]
-        found.update(dict.fromkeys(inside))
-    return list(found)
-
-
 def list_pipelines(files: Sequence[Path]) -> PipelineList:
     """Ask the processes of all configurations, many at a time."""
     workers = max(1, min(_ASKED_TOGETHER, len(files)))

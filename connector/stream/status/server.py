@@ -7,12 +7,12 @@ like those of the command line. A pause is for this process alone, and ends with
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from hmac import compare_digest
 from http import HTTPStatus
 from threading import Lock
+from typing import Generic, TypeVar
 
 import structlog
 
@@ -150,8 +150,9 @@ class Actions:
 STATUS_PATH = "/status.json"
 # An answer is made once in this time, for all who ask. A browser asks for the page every two
 # seconds (page.js), so each of its pages is a new one.
-_PAGE_SECONDS = 1.9
+PAGE_SECONDS = 1.9
 _JSON_SECONDS = 0.9
+_Made = TypeVar("_Made")
 _NOT_KEPT = ("Cache-Control", "no-store")
 _NO_SNIFFING = ("X-Content-Type-Options", "nosniff")
 
@@ -168,45 +169,41 @@ def serving(
     Raises ConfigError if the address cannot be used or the token cannot be read.
     """
     actions = Actions(settings, metrics.control)
-    page = _Kept(facts, partial(_page, acting=actions.allowed), _PAGE_SECONDS)
-    pages = {"/": page.get, STATUS_PATH: _Kept(facts, _json, _JSON_SECONDS).get}
+    page = Kept(lambda: _page(facts(), acting=actions.allowed), PAGE_SECONDS)
+    document = Kept(lambda: json_page(to_json(facts())), _JSON_SECONDS)
+    pages = {"/": page.get, STATUS_PATH: document.get}
     by_path = {path: _shown_at_once(act, page) for path, act in actions.by_path().items()}
     with prometheus.serving(metrics, listen, pages, by_path):
         yield
 
 
-class _Kept:
+class Kept(Generic[_Made]):
     """The last answer, and for how long it is current."""
 
-    def __init__(
-        self,
-        facts: Callable[[], PipelineStatus],
-        shown: Callable[[PipelineStatus], Page],
-        seconds: float,
-    ) -> None:
-        self._facts = facts
-        self._shown = shown
+    def __init__(self, make: Callable[[], _Made], seconds: float) -> None:
+        """Make it for the first request, and again for one that comes `seconds` later."""
+        self._make = make
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._page: Page | None = None
+        self._made: _Made | None = None
         self._made_at = 0.0
 
-    def get(self) -> Page:
-        """Return the answer; an old one is made again."""
+    def get(self) -> _Made:
+        """Return it; requests that come while it is made wait for the same one."""
         with self._lock:
-            now = time.monotonic()
-            if self._page is None or now - self._made_at > self._seconds:
-                self._page = self._shown(self._facts())
-                self._made_at = now
-            return self._page
+            if self._made is None or time.monotonic() - self._made_at > self._seconds:
+                self._made = self._make()
+                self._made_at = time.monotonic()
+            return self._made
 
     def forget(self) -> None:
+        """Make it again for the next request."""
         with self._lock:
-            self._page = None
+            self._made = None
 
 
 def _shown_at_once(
-    act: Callable[[PostRequest], PostResponse], page: _Kept
+    act: Callable[[PostRequest], PostResponse], page: Kept[Page]
 ) -> Callable[[PostRequest], PostResponse]:
     """Let the page that a browser is sent to show what was asked for."""
 
@@ -219,14 +216,19 @@ def _shown_at_once(
     return answer
 
 
-def _json(facts: PipelineStatus) -> Page:
-    return Page("application/json", to_json(facts), (_NOT_KEPT, _NO_SNIFFING))
+def json_page(document: bytes) -> Page:
+    """Return the answer to a program."""
+    return Page("application/json", document, (_NOT_KEPT, _NO_SNIFFING))
+
+
+def html_page(text: str, security: Iterable[tuple[str, str]]) -> Page:
+    """Return the answer to a browser, with the headers for its `security`."""
+    headers = (_NOT_KEPT, _NO_SNIFFING, *security)
+    return Page("text/html; charset=utf-8", text.encode(), headers)
 
 
 def _page(facts: PipelineStatus, *, acting: bool) -> Page:
     # The template engine is loaded when somebody looks.
     from connector.stream.status.page import html, security_headers  # noqa: PLC0415
 
-    headers = (_NOT_KEPT, _NO_SNIFFING, *security_headers(acting=acting))
-    body = html(facts, acting=acting).encode()
-    return Page("text/html; charset=utf-8", body, headers)
+    return html_page(html(facts, acting=acting), security_headers(acting=acting))

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from connector.cli import command_errors
 from connector.cli.status_list import list_code
+from connector.foundation.settings.file_settings import configuration_files
 from connector.foundation.settings.sections import Settings
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.status.model import Condition, Level, State
@@ -23,7 +24,6 @@ from connector.stream.status.page import security_headers
 from connector.stream.status.pipeline_list import (
     ListedPipeline,
     PipelineList,
-    configuration_files,
     list_pipelines,
 )
 from connector.stream.status.pipeline_page import list_html
