@@ -1,53 +1,52 @@
 """Settings of mirrors: of several pipelines in one process, of one mirror, and of its tables."""
 
-from connector.foundation.errors import code
 from connector.foundation.errors.code import configuration_error, notice, table_failure
 
 _TWO_FILES = {"path": "/etc/mirrors/shop.toml", "other": "/etc/mirrors/crm.toml"}
 _ONE_PROCESS = "One process was to run both pipelines. Nothing was started. "
-NO_PIPELINES = code.configuration_error(
+NO_PIPELINES = configuration_error(
     "M107",
     "{folder}: there is no configuration in this folder",
     "name a folder with the files of pipelines, whose names end with .toml, or the files",
     cause="A folder stands for each file in it whose name ends with .toml.",
     example={"folder": "/etc/mirrors"},
 )
-SAME_PIPELINE_NAME = code.configuration_error(
+SAME_PIPELINE_NAME = configuration_error(
     "M108",
     "{path} and {other} have the same name, {value}",
     "give each pipeline its own name",
     cause=_ONE_PROCESS + "The name tells them apart in status lines, metrics and Spark.",
     example={"value": "shop", **_TWO_FILES},
 )
-SAME_PREFIX = code.configuration_error(
+SAME_PREFIX = configuration_error(
     "M109",
     "{path} and {other} have the same kafka.topic_prefix, {value}",
     "give each the prefix of its own connector, or leave one of the files out",
     cause=_ONE_PROCESS + "A prefix has the tables of one pipeline, which have one mirror.",
     example={"value": "shop", **_TWO_FILES},
 )
-MIRRORS_OVERLAP = code.configuration_error(
+MIRRORS_OVERLAP = configuration_error(
     "M110",
     "{path} and {other} have the same mirror.path, or one is inside the other: {value}",
     "give each its own mirror.path",
     cause=_ONE_PROCESS + "Tables of one would be in the way of those of the other.",
     example={"value": "/data/mirror", **_TWO_FILES},
 )
-CHECKPOINTS_OVERLAP = code.configuration_error(
+CHECKPOINTS_OVERLAP = configuration_error(
     "M111",
     "{path} and {other} have the same mirror.checkpoint, or one is inside the other: {value}",
     "give each its own mirror.checkpoint, or leave it out",
     cause=_ONE_PROCESS + "Spark keeps the offsets of one query in a checkpoint.",
     example={"value": "/data/checkpoint", **_TWO_FILES},
 )
-SAME_LISTEN = code.configuration_error(
+SAME_LISTEN = configuration_error(
     "M112",
     "{path} and {other} have the same metrics.listen, {value}",
     "give each its own port",
     cause=_ONE_PROCESS + "Each serves its own metrics, which its connector asks for.",
     example={"value": "127.0.0.1:9401", **_TWO_FILES},
 )
-OTHER_SPARK = code.configuration_error(
+OTHER_SPARK = configuration_error(
     "M113",
     "{path} and {other} differ in [spark] or [log]",
     "write the same [spark] and [log] into both, or run them in two processes",

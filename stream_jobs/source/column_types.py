@@ -274,6 +274,8 @@ _DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 19}
 
 def holds_all_values(wide: pa.DataType, narrow: pa.DataType) -> bool:
     """Return whether every value of `narrow` is one of `wide`."""
+    if wide == narrow:
+        return True
     types = pa.types
     if types.is_integer(narrow):
         if types.is_integer(wide):

@@ -149,8 +149,7 @@ def is_wider(older: SchemaColumn, newer: SchemaColumn, schema: TableSchema, path
 
 def fits_all_values(now: SchemaColumn, before: SchemaColumn) -> bool:
     """Return whether a column that is `now` holds every value that it had `before`."""
-    wide, narrow = ColumnType.of(now).stored, ColumnType.of(before).stored
-    return wide == narrow or holds_all_values(wide, narrow)
+    return holds_all_values(ColumnType.of(now).stored, ColumnType.of(before).stored)
 
 
 def column_description(column: SchemaColumn) -> tuple[str, pa.DataType, dict[str, object]]:
@@ -234,7 +233,7 @@ def _place(column: SchemaColumn, target: TableSchema, retired: Sequence[Column])
     kind = ColumnType.of(column).stored
     for own in reversed(retired):
         is_same = own.metadata[RETIRED] == name
-        if is_same and (own.type == kind or holds_all_values(own.type, kind)):
+        if is_same and holds_all_values(own.type, kind):
             own_name: str = own.name
             return own_name
     return None

@@ -175,16 +175,17 @@ class MergedTable:
         progress: str,
         mode: Mode,
     ) -> None:
+        shard = schema.chosen.shard
+        assert shard is not None
         snapshot = delta.snapshot
         metadata = snapshot.metadata
-        lists = shard_lists(snapshot).values()
+        lists = shard_lists(snapshot)
         if not lists:
             # The last shard has left.
             metadata = metadata.with_properties(_properties(schema, mode))
         self._refuse_other_choices(metadata, schema, mode)
         refuse_other_key(snapshot, "", schema)
-        others = frozenset(number for each in lists for number in each.columns)
-        union = ColumnUnion(metadata, frozenset(), others, schema.name, self.path)
+        union = ColumnUnion.of(metadata, lists, shard.value, schema.name, self.path)
         described = [(column.name, column.type, column.metadata) for column in columns]
         made = new_columns(described, metadata.last_id)
         change = union.united(ColumnChange(made, frozenset(), frozenset()))

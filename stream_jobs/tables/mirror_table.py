@@ -148,8 +148,7 @@ class MirrorTable:
         return not (
             self.is_shard
             and any(
-                column.type != (kind := ColumnType.of(own).stored)
-                and not holds_all_values(column.type, kind)
+                not holds_all_values(column.type, ColumnType.of(own).stored)
                 for column in self.delta.snapshot.columns
                 if (own := schema.by_name.get(column.name)) is not None
             )

@@ -75,6 +75,22 @@ class ColumnUnion:
     table: str  # of the shard, for errors
     path: str
 
+    @classmethod
+    def of(
+        cls,
+        metadata: Metadata,
+        lists: Mapping[str, ShardList],
+        shard: str,
+        table: str,
+        path: str,
+    ) -> ColumnUnion:
+        """Return the columns as the list of a `shard` changes, which may have none yet."""
+        own = frozenset(lists[shard].columns) if shard in lists else frozenset[int]()
+        others = frozenset(
+            number for value, each in lists.items() if value != shard for number in each.columns
+        )
+        return cls(metadata, own, others, table, path)
+
     def united(self, change: ColumnChange) -> ColumnChange:
         """Return `change` of the list of the shard, with the columns that the mirror has.
 
@@ -99,7 +115,7 @@ class ColumnUnion:
                 known = known._replace(name=column.name)
             if column.field_id != known.field_id and known.field_id in self.own:
                 taken.add(column.name)
-            if known.type != column.type and not holds_all_values(known.type, column.type):
+            if not holds_all_values(known.type, column.type):
                 if not holds_all_values(column.type, known.type):
                     raise self._unfit(column, known)
                 widened.add(column.name)

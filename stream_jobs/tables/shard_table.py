@@ -221,10 +221,7 @@ class ShardTable(DeltaTable):
         return metadata
 
     def _union(self, whole: Snapshot, table: str = "") -> ColumnUnion:
-        lists = shard_lists(whole)
-        own = lists.pop(self._shard)
-        others = frozenset(number for each in lists.values() for number in each.columns)
-        return ColumnUnion(whole.metadata, frozenset(own.columns), others, table, self.path)
+        return ColumnUnion.of(whole.metadata, shard_lists(whole), self._shard, table, self.path)
 
     def _catch_up(self) -> None:
         """See what other shards have committed; raises ShardOvertaken if that matters."""
@@ -267,8 +264,8 @@ def _for_values_of(column: Column, schema: TableSchema) -> Column:
     if own is None:
         return column
     stored = ColumnType.of(own).stored
-    is_wider = column.type != stored and holds_all_values(stored, column.type)
-    return column._replace(type=stored) if is_wider else column
+    is_wide = holds_all_values(stored, column.type)
+    return column._replace(type=stored) if is_wide else column
 
 
 def _types(one: Metadata, other: Metadata) -> bool:
