@@ -11,7 +11,7 @@ from connector.stream.snapshot.jobs import PlanJob, TablePlan
 from connector.stream.snapshot.keyset import can_be_paged
 from connector.stream.snapshot.table_state import KeyRange
 from connector.stream.snapshot.watermark import LogPosition
-from connector.stream.source.information_schema import Row, read_definitions
+from connector.stream.source.information_schema import Row, by_database, read_definitions
 from connector.stream.source.selected_table import SelectedTable
 
 if TYPE_CHECKING:
@@ -49,11 +49,8 @@ def read_tables(
 
     What is wrong with another one is found when it is read alone. Raises the errors of the session.
     """
-    by_database: dict[str, list[str]] = {}
-    for database, table in names:
-        by_database.setdefault(database, []).append(table)
     found: dict[TableName, DefinedTable] = {}
-    for database, tables in by_database.items():
+    for database, tables in by_database(names).items():
         definitions = read_definitions(session, database, tables)
         statistics = _statistics(session, database, tables)
         for table in definitions.keys() & statistics.keys():

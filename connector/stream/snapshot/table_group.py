@@ -24,7 +24,7 @@ from connector.stream.envelope.copied_chunk import Chunk
 from connector.stream.snapshot import jobs
 from connector.stream.snapshot.table_plan import STATISTICS, plan_described
 from connector.stream.snapshot.watermark import log_end, read_after_delivered
-from connector.stream.source.information_schema import read_definitions, rows_by_table
+from connector.stream.source.information_schema import by_database, read_definitions, rows_by_table
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 
@@ -56,7 +56,7 @@ def plan_group(
     )
     statistics = {
         (database, table): row
-        for database, tables in _by_database(described).items()
+        for database, tables in by_database(described).items()
         for table, (row,) in rows_by_table(session, STATISTICS, "1", database, tables).items()
     }
     end = log_end(session)
@@ -137,7 +137,7 @@ def _described(
     """
     keys = dict(wanted)
     described = {}
-    for database, tables in _by_database(keys).items():
+    for database, tables in by_database(keys).items():
         for table, definition in read_definitions(session, database, tables).items():
             name = database, table
             if name not in keys:
@@ -147,13 +147,6 @@ def _described(
             except _OF_ONE_TABLE as error:
                 _require_open(error)
     return described
-
-
-def _by_database(names: Iterable[_TableName]) -> dict[str, list[str]]:
-    tables: dict[str, list[str]] = {}
-    for database, table in names:
-        tables.setdefault(database, []).append(table)
-    return tables
 
 
 def _name(table: SelectedTable) -> _TableName:

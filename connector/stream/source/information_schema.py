@@ -17,7 +17,7 @@ https://mariadb.com/docs/server/reference/system-tables/information-schema/infor
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -152,6 +152,14 @@ def read_definition(session: SelectSession, database: str, table: str) -> TableD
 def _unique_indexes(session: SelectSession, database: str, table: str) -> list[Row]:
     rows = session.query(f"SHOW INDEX FROM {quoted_name(database, table)}")
     return [row for row in rows if row["Non_unique"] == "0"]
+
+
+def by_database(names: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the tables of (database, table) by database, each for one of the questions here."""
+    tables: dict[str, list[str]] = {}
+    for database, table in names:
+        tables.setdefault(database, []).append(table)
+    return tables
 
 
 def read_definitions(
