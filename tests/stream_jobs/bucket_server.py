@@ -21,9 +21,11 @@ REGION = "us-east-1"
 
 def serve(**environment: str) -> Iterator[str]:
     """Run a server, and yield its URL; it tells its port on standard error."""
-    arguments = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
     with subprocess.Popen(
-        arguments, stderr=subprocess.PIPE, text=True, env=os.environ | environment
+        [sys.executable, "-m", "tests.stream_jobs.bucket_process"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | environment,
     ) as server:
         assert server.stderr is not None
         address = next(line for line in server.stderr if "Running on" in line).split()[-1]
