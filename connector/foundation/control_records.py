@@ -27,15 +27,16 @@ class SnapshotRange(TypedDict):
 class SnapshotRecord(TypedDict):
     """The value of a record in `<prefix>.snapshot`: the state of the copy of a table.
 
-    The key is `pipeline/database.table`, and `/offset` after it for a copy of some rows. The record
-    is written in the same Kafka transaction as the rows that it counts.
+    The key is `pipeline/database.table`, and `/request` after it for a copy of some rows. The
+    record is written in the same Kafka transaction as the rows that it counts.
     """
 
     database: str
     table: str
     phase: str  # "waiting", "copying", "complete" or "failed"
     reason: str  # why it was begun
-    request: int  # offset of the latest request in `<prefix>.commands`; -1 without one
+    # Offset of the latest request in `<prefix>.commands`; -1 without one, less for a signal.
+    request: int
     where: str  # SQL condition of a copy of some rows; "" for all rows
     # Name, type and collation of the columns that the parts are ordered by; empty where one SELECT
     # reads all.

@@ -128,8 +128,7 @@ class Copies:
         if known is not None:
             self._end(known)
             if known.under_way:
-                # The user of that request still waits.
-                fresh.request = max(fresh.request, known.request)
+                fresh.answer_for(known)
                 self.notifications.end(known, SKIPPED)
         self._states[fresh.key_part] = fresh
         copy = self._copy(fresh)
@@ -146,6 +145,10 @@ class Copies:
         for database, table in tables:
             self.copy(TableState(database, table, reason=reason, snapshot=snapshot))
         self.notifications.settle()
+
+    def signal_number(self) -> int:
+        """Return the number of the copies that the next signal asks for; none under way has it."""
+        return min((NO_REQUEST, *(state.request for state in self._states.values()))) - 1
 
     def refuse(self, state: TableState, error: errors.ConnectorError, status: str) -> None:
         """Write that `error` ended a copy before it began; `status` is what is told."""

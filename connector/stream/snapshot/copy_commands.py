@@ -85,7 +85,7 @@ def request_copy(
     copies: Copies, tables: TableFilter, offset: int, request: Mapping[str, Any]
 ) -> None:
     """Carry out a request; raises RequestRefused for one of another form."""
-    start_copies(copies, tables, offset, [CopyCommand.read(request)], "request")
+    start_copies(copies, tables, [CopyCommand.read(request)], offset, f"request {offset}")
 
 
 def request_dismissal(copies: Copies, offset: int, request: Mapping[str, Any]) -> None:
@@ -98,9 +98,9 @@ def request_dismissal(copies: Copies, offset: int, request: Mapping[str, Any]) -
 def start_copies(
     copies: Copies,
     tables: TableFilter,
-    offset: int,
     orders: Sequence[CopyCommand],
-    noun: str,
+    number: int,
+    reason: str,
     id_: str = "",
     *,
     together: bool = False,
@@ -108,10 +108,10 @@ def start_copies(
     """Copy the tables of `orders` as one snapshot, for which the notifications have `id_`.
 
     The copy of a table that is not in the followed `tables` fails: they may have changed since the
-    request. If the condition is none, all copies fail. `noun` is what the log calls the request.
+    request. If the condition is none, all copies fail. `number` is `TableState.request`, and
+    `reason` is what the log says.
     With `together`, the stream waits while all tables are copied at one position.
     """
-    asked = f"{noun} {offset}"
     tables_of = [table for command in orders for table in command.tables]
     snapshot = copies.notifications.start(tables_of, id_, initial=together)
     group = uuid.uuid4().hex if together else ""
@@ -129,8 +129,8 @@ def start_copies(
                     TableState(
                         database,
                         table,
-                        reason=asked,
-                        request=offset,
+                        reason=reason,
+                        request=number,
                         where=where,
                         keys=list(order.keys),
                         snapshot=snapshot,
@@ -139,7 +139,7 @@ def start_copies(
                     )
                 )
                 continue
-            state = TableState(database, table, "failed", asked, offset, where, error=str(failed))
+            state = TableState(database, table, "failed", reason, number, where, error=str(failed))
             state.snapshot, state.together = snapshot, group
             copies.refuse(state, failed, status)
     copies.notifications.settle()
@@ -196,7 +196,15 @@ def signal_handlers(copies: Copies, tables: TableFilter) -> dict[str, SignalHand
     def execute(signal: Signal) -> None:
         orders = copy_commands(signal.data)
         together = _type(signal.data) == _BLOCKING
-        start_copies(copies, tables, signal.offset, orders, "signal", signal.id, together=together)
+        start_copies(
+            copies,
+            tables,
+            orders,
+            copies.signal_number(),
+            f"signal {signal.offset}",
+            signal.id,
+            together=together,
+        )
 
     def pause(signal: Signal, *, paused: bool) -> None:
         _arguments(signal.data)

@@ -12,6 +12,7 @@ from connector.stream.progress import progress_errors
 
 Phase = Literal["waiting", "copying", "complete", "failed"]
 
+# Signals have the numbers below: they come from a topic, a table or a file, which share no offsets.
 NO_REQUEST = -1
 # The reason of the copies at the start of a pipeline.
 AT_START = "start"
@@ -79,6 +80,11 @@ class TableState:
         They are dropped only when the table was seen, because a user may name any table.
         """
         return self.phase == "waiting" and self.request != NO_REQUEST and not self.where
+
+    def answer_for(self, known: TableState) -> None:
+        """Take the number of a copy under way that gives way to this one: its user still waits."""
+        if known.request > NO_REQUEST:
+            self.request = max(self.request, known.request)
 
     def replace(self, known: TableState) -> None:
         """Note what a copy was that this one replaces."""

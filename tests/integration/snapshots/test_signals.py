@@ -61,6 +61,22 @@ def test_the_rows_of_a_table_are_signals(either_stream: Stream) -> None:
         wait_until(lambda: copied(stream)[2:] == [3, 2, 1], connector.output)
         stream.execute(f"INSERT INTO signals VALUES ('f', 'execute-snapshot', '{by_column('m')}')")
         connector.wait_for(f'"error.code": "{table_errors.SURROGATE_KEY.code}"')
+        # Copies by different conditions do not replace each other.
+        first, second = (
+            json.dumps(
+                {
+                    "data-collections": [table],
+                    "additional-conditions": [{"data-collection": table, "filter": f"id = {key}"}],
+                }
+            )
+            for key in (1, 2)
+        )
+        stream.execute(
+            "INSERT INTO signals VALUES ('g', 'pause-snapshot', '{}'),"
+            f" ('h', 'execute-snapshot', '{first}'), ('i', 'execute-snapshot', '{second}'),"
+            " ('j', 'resume-snapshot', '{}')"
+        )
+        wait_until(lambda: sorted(copied(stream)) == [1, 1, 1, 2, 2, 2, 3], connector.output)
         output = connector.output()
         assert '"cdc.said": "heard"' in output
         assert output.count('"error.code": "R131"') == 2
