@@ -21,9 +21,11 @@ from benchmarks.formats import measure_formats
 from benchmarks.home import Home
 from benchmarks.large import measure_large
 from benchmarks.live import measure_live
+from benchmarks.many_tables import Load
 from benchmarks.memory import measure_memory
 from benchmarks.mirror import PARTS, measure_mirror
 from benchmarks.mirror_formats import measure_mirror_formats
+from benchmarks.mirror_tables import measure_mirror_tables
 from benchmarks.pace import ROWS as PACE_ROWS
 from benchmarks.pace import measure_pace
 from benchmarks.page import measure_page
@@ -35,7 +37,7 @@ from benchmarks.snapshot import measure_snapshot
 from benchmarks.snapshot_many import measure_many_copies
 from benchmarks.tools import measure_tools
 from benchmarks.verify import ROWS, measure_verify
-from benchmarks.verify_many import Load, measure_many
+from benchmarks.verify_many import DEFAULT_LOAD, measure_many
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ QUICK_SCALE = 0.05
 # These need no server with data.
 # They print what they measure, and the documents do not have it.
 _PRINTED = ("replica", "formats", "mirror-formats", "page", "pace")
+# What `--tables` is for.
+_SMALL_TABLES = {"mirror", "snapshot", "verify"}
 _WITHOUT_DATA = {"mirror", "mirror-formats", "pace", "replica", "report", "verify"}
 
 
@@ -77,16 +81,16 @@ def _arguments() -> argparse.Namespace:
         "--tables",
         type=int,
         action="append",
-        help="so many small tables for verify or snapshot, in place of large ones",
+        help="so many small tables for verify, snapshot or mirror, in place of large ones",
     )
     parser.add_argument(
         "--changes",
         type=int,
-        default=Load().changes_per_s,
+        default=DEFAULT_LOAD.changes_per_s,
         help="of rows of small tables a second while verify compares them",
     )
     parser.add_argument(
-        "--changed", type=int, default=Load().tables, help="how many small tables have them"
+        "--changed", type=int, default=DEFAULT_LOAD.tables, help="how many small tables have them"
     )
     parser.add_argument(
         "--quick", action="store_true", help=f"one run, scale {QUICK_SCALE}, 5 seconds"
@@ -136,16 +140,12 @@ def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> No
             home, arguments.rows or int(ROWS * arguments.scale), compiled
         ),
     }
-    without_data = _WITHOUT_DATA | ({"snapshot"} if arguments.tables else set())
+    without_data = _WITHOUT_DATA | (_SMALL_TABLES if arguments.tables else set())
     data = {} if set(wanted) <= without_data else load_data(home)
-    if "snapshot" in wanted and arguments.tables:
-        wanted = [name for name in wanted if name != "snapshot"]
-        home.store("snapshot_many", measure_many_copies(home, arguments.tables, compiled))
-    if "verify" in wanted and arguments.tables:
+    if arguments.tables:
         # In place of the large tables, whose figures stay.
-        load = Load(arguments.changes, arguments.changed)
-        wanted = [name for name in wanted if name != "verify"]
-        home.store("verify_many", measure_many(home, arguments.tables, load, compiled))
+        _measure_small_tables(home, arguments, wanted, compiled)
+        wanted = [name for name in wanted if name not in _SMALL_TABLES]
     if "replica" in wanted:
         home.store("replica", measure_replica(home))
     if "formats" in wanted:
@@ -167,9 +167,27 @@ def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> No
             say(f"{name} took {time.monotonic() - started:.0f} s")
 
 
+def _measure_small_tables(
+    home: Home,
+    arguments: argparse.Namespace,
+    wanted: list[str],
+    compiled: Literal["require", "off"],
+) -> None:
+    """Keep the results of `wanted` with many small tables; raises as `_measure`."""
+    counts = arguments.tables
+    if "snapshot" in wanted:
+        home.store("snapshot_many", measure_many_copies(home, counts, compiled))
+    if "mirror" in wanted:
+        costs = measure_mirror_tables(home, counts, arguments.seconds, compiled)
+        home.store("mirror_tables", costs)
+    if "verify" in wanted:
+        load = Load(arguments.changes, arguments.changed)
+        home.store("verify_many", measure_many(home, counts, load, compiled))
+
+
 def _tell(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> int:
     """Write the documents of what was measured; returns 1 when a program read something else."""
-    if set(wanted) <= {*_PRINTED} or (arguments.tables and set(wanted) <= {"snapshot", "verify"}):
+    if set(wanted) <= {*_PRINTED} or (arguments.tables and set(wanted) <= _SMALL_TABLES):
         return 0
     problems = check_counts(home.load("decode"))
     for problem in problems:

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka import KafkaConsumer, TopicPartition
 
 from benchmarks.connectors import OurConnector
-from benchmarks.process import RunFailed, run_to_end, say, usage_of
-from benchmarks.stack import BROKER_MEMORY, BROKER_SETTINGS, Stack
-from benchmarks.verify_many import (
+from benchmarks.many_tables import (
     DATABASE,
     ONE_PARTITION,
     ROWS,
@@ -27,6 +25,8 @@ from benchmarks.verify_many import (
     SOURCE_SETTINGS,
     fill_small_tables,
 )
+from benchmarks.process import RunFailed, run_to_end, say, usage_of
+from benchmarks.stack import BROKER_MEMORY, BROKER_SETTINGS, Stack
 from connector.stream.snapshot.table_state import TableState, snapshot_topic
 from local_stack import KafkaBroker, MysqlServer
 

@@ -25,7 +25,7 @@ from stream_jobs.run.iceberg_publication import IcebergPublication
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.run.quarantine import Quarantine, refuse_shorter
 from stream_jobs.source.sequence import PackedSequence
-from stream_jobs.source.topics import OffsetRange, schema_topic
+from stream_jobs.source.topics import OffsetRange, ranges_by_topic, schema_topic
 from stream_jobs.tables.batch_report import BatchReport
 from stream_jobs.tables.maintenance import TableMaintenance
 from stream_jobs.tables.mirror_context import MirrorContext
@@ -226,11 +226,11 @@ class BatchApplier:
         A pipeline writes one transaction after the other, so two moments later each of its records
         is covered.
         """
-        moments = 0
-        while bound is not None and (late := [w for w in every if w.is_before(required)]):
+        moments, own = 0, ranges_by_topic(required)
+        while bound is not None and (late := _late(every, own)):
             later = self._cuts.later(bound) if moments < _MOMENTS else bound
             if later == bound:
-                self._refuse_forged(late, required, bound, phases)
+                self._refuse_forged(late, own, bound, phases)
                 return
             moments += 1
             bound = later
@@ -241,7 +241,7 @@ class BatchApplier:
     def _refuse_forged(
         self,
         late: Sequence[TableWork],
-        required: Sequence[OffsetRange],
+        required: Mapping[str, Sequence[OffsetRange]],
         bound: PackedSequence,
         phases: dict[str, float],
     ) -> None:
@@ -252,9 +252,8 @@ class BatchApplier:
                 work.go_on(highest, self._cuts.ends(work.topic))
             self._rounds.run(late, phases)
             self._cuts.give_up(bound)
-        for work in late:
-            if work.is_before(required):
-                work.refuse_forged(required, self._cuts.progress_topic)
+        for work in _late(late, required):
+            work.refuse_forged(required[work.topic], self._cuts.progress_topic)
 
     def _end_at_cut(
         self,
@@ -294,11 +293,8 @@ class BatchApplier:
         bound: PackedSequence | None,
     ) -> tuple[list[TableWork], dict[str, MirrorError]]:
         """Return the work of each table, and by topic the errors of those that cannot begin."""
-        topics: dict[str, list[OffsetRange]] = {}
-        for span in ranges:
-            topics.setdefault(span.topic, []).append(span)
         every, failed = [], {}
-        for topic, own in sorted(topics.items()):
+        for topic, own in sorted(ranges_by_topic(ranges).items()):
             try:
                 state = self._states.of(topic)
                 if state.is_skipped:
@@ -340,3 +336,10 @@ class BatchApplier:
             if not concerns_one_table(error):
                 raise error
         return new
+
+
+def _late(
+    every: Sequence[TableWork], required: Mapping[str, Sequence[OffsetRange]]
+) -> list[TableWork]:
+    """Return the work whose bound keeps records from its table that are `required`, by topic."""
+    return [work for work in every if work.is_before(required.get(work.topic, ()))]

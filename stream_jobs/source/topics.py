@@ -7,7 +7,7 @@ it. Offsets have the form of Spark's offset log: {topic: {partition: offset}}.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from connector.foundation.contract import SCHEMA_TOPIC_SUFFIX, control_topic
@@ -55,6 +55,14 @@ class OffsetRange(NamedTuple):
     partition: int
     start: int
     end: int
+
+
+def ranges_by_topic(ranges: Iterable[OffsetRange]) -> dict[str, list[OffsetRange]]:
+    """Group ranges by topic, in their order."""
+    topics: dict[str, list[OffsetRange]] = {}
+    for span in ranges:
+        topics.setdefault(span.topic, []).append(span)
+    return topics
 
 
 def limit_offsets(begun: Offsets, ends: Offsets, count: int) -> Offsets:

@@ -145,15 +145,14 @@ class TableRanges:
         )
 
     def is_before(self, ranges: Sequence[OffsetRange]) -> bool:
-        """Return whether the bound keeps records from the table that are in `ranges`."""
+        """Return whether the bound keeps records from the table that are in its `ranges`."""
         return bool(self.held_ranges(ranges))
 
     def held_ranges(self, ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
-        """Return the records in `ranges` that the bound keeps from the table, by partition."""
-        own = (span for span in ranges if span.topic == self._state.topic)
+        """Return the records in its `ranges` that the bound keeps from it, by partition."""
         return [
             span._replace(start=self.starts[span.partition])
-            for span in sorted(own)
+            for span in sorted(ranges)
             if span.partition in self.held and self.starts[span.partition] < span.end
         ]
 

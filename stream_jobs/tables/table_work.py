@@ -153,11 +153,11 @@ class TableWork:
         return bool(self.ranges.left() or self._columns.stated(self.ranges))
 
     def is_before(self, ranges: Sequence[OffsetRange]) -> bool:
-        """Return whether the bound keeps records from the table that are in `ranges`."""
+        """Return whether the bound keeps records from the table that are in its `ranges`."""
         return self.error is None and self.ranges.is_before(ranges)
 
     def refuse_forged(self, ranges: Sequence[OffsetRange], progress: str) -> None:
-        """Refuse the first record in `ranges` that the bound keeps from the table.
+        """Refuse the first record in its `ranges` that the bound keeps from the table.
 
         The bound is above each change that the topic `progress` tells of.
         """

@@ -99,26 +99,31 @@ def distribute_parts(
         is_large = _records(part) > share and part.topic not in whole
         pieces += _pieces(part, tasks) if is_large else [part]
     bins: list[list[TablePart]] = [[] for _ in range(tasks)]
+    # What each has already: to add it up for each part takes the square of their number.
+    loads, topics = [0] * tasks, [set[str]() for _ in range(tasks)]
     for part in sorted(pieces, key=_records, reverse=True):
         # A task has one part of a table.
-        free = [own for own in bins if all(other.topic != part.topic for other in own)]
-        min(free or bins, key=_load).append(part)
+        free = [number for number in range(tasks) if part.topic not in topics[number]]
+        least = min(free or range(tasks), key=loads.__getitem__)
+        bins[least].append(part)
+        loads[least] += _records(part)
+        topics[least].add(part.topic)
     return [own for own in bins if own]
 
 
 def divide_work(work: Sequence[_T], tasks: int, size: Callable[[_T], int]) -> list[tuple[_T, ...]]:
     """Return `work` in shares of about the same size, at most `tasks`, without empty ones."""
     bins: list[list[_T]] = [[] for _ in range(min(tasks, len(work)))]
+    loads = [0] * len(bins)
     for item in sorted(work, key=size, reverse=True):
-        min(bins, key=lambda own: sum(map(size, own))).append(item)
+        least = min(range(len(bins)), key=loads.__getitem__)
+        bins[least].append(item)
+        loads[least] += size(item)
     return [tuple(own) for own in bins if own]
 
 
 def _pieces(part: TablePart, count: int) -> list[TablePart]:
-    groups: list[list[OffsetRange]] = [[] for _ in range(count)]
-    for span in sorted(part.ranges, key=_length, reverse=True):
-        min(groups, key=lambda own: sum(map(_length, own))).append(span)
-    return [replace(part, ranges=tuple(own)) for own in groups if own]
+    return [replace(part, ranges=own) for own in divide_work(part.ranges, count, _length)]
 
 
 def _length(span: OffsetRange) -> int:
@@ -127,7 +132,3 @@ def _length(span: OffsetRange) -> int:
 
 def _records(part: TablePart) -> int:
     return sum(map(_length, part.ranges))
-
-
-def _load(parts: Sequence[TablePart]) -> int:
-    return sum(map(_records, parts))

@@ -46,6 +46,17 @@ def test_shares_have_about_the_same_size(sizes: list[int], tasks: int) -> None:
         assert max(loads) - min(loads) <= max(sizes)
 
 
+def test_work_of_many_tables_is_divided_without_adding_all_of_it_up_for_each() -> None:
+    asked = []
+
+    def size(each: int) -> int:
+        asked.append(each)
+        return 1
+
+    assert [len(own) for own in divide_work(range(1000), 2, size)] == [500, 500]
+    assert len(asked) <= 2 * 1000
+
+
 def test_few_records_are_one_task() -> None:
     assert len(distribute_parts([part("a", 50), part("b", 40)], 4)) == 1
 
