@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TextIO
 from connector.foundation.errors import ConfigError, ConnectorError, fields
 from connector.foundation.errors.message import Message, visible
 from connector.foundation.settings import settings_errors
+from connector.foundation.table_view import TableView
 from stream_jobs.log_lines import EcsLine
 from stream_jobs.run.arguments import parsed
 
@@ -121,8 +122,7 @@ def _look_after(arguments: argparse.Namespace) -> int:
             config,
             sys.stdout,
             as_json=arguments.json,
-            pattern=arguments.table,
-            limit=None if arguments.all else arguments.limit,
+            view=TableView.of(arguments),
         )
     except ConnectorError as error:
         sys.stderr.write(f"error: {error}\n")

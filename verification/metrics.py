@@ -265,6 +265,6 @@ def metrics_server(
         MetricsCollector(metrics),
         partial(healthz, metrics, patience_seconds),
         partial(readyz, metrics),
-        {"/status.json": partial(status_page, metrics)},
+        {"/status.json": lambda _: status_page(metrics)},
     )
     return http_server.serving(served, listen)

@@ -134,6 +134,7 @@ NO_CONFIG = OPTIONS.because("CONFIG is missing: only --check does without it")
 LISTEN_ALONE = OPTIONS.because(
     "--listen serves a page until it is stopped; leave out --json and --watch"
 )
+TABLES_OF_ONE = OPTIONS.because("--table, --limit and --all are for the tables of one pipeline")
 NO_FILES = configuration_error(
     "C251",
     "{folder}: there is no configuration in this folder",

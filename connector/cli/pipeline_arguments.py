@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from connector.foundation.argument_parser import ArgumentParser, whole_number
+from connector.foundation.table_view import add_table_view
 
 
 def run(parser: ArgumentParser) -> None:
@@ -58,6 +59,7 @@ def status(parser: ArgumentParser) -> None:
         """,
         ("status my.toml", "once; the exit code says whether somebody must act"),
         ("status my.toml --watch", "every 2 seconds, until Ctrl-C"),
+        ("status my.toml --table 'shop.*' --all", "all tables of a database"),
         ("status my.toml --json", "for programs"),
         ("status configs/*.toml", "many pipelines in one list"),
         (
@@ -86,6 +88,7 @@ def status(parser: ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="Serve the list as a page, read only; /status.json has it for programs.",
     )
+    add_table_view(parser, " Of one pipeline.")
 
 
 def snapshot(parser: ArgumentParser) -> None:

@@ -138,8 +138,8 @@ class Endpoints(NamedTuple):
     # Whether it is well, and whether it is ready, each with the reason.
     healthz: Callable[[], tuple[bool, str]]
     readyz: Callable[[], tuple[bool, str]]
-    # By their paths.
-    pages: Mapping[str, Callable[[], Page]] = {}
+    # By their paths; each gets the query of the address.
+    pages: Mapping[str, Callable[[str], Page]] = {}
     actions: Mapping[str, Callable[[PostRequest], PostResponse]] = {}
 
 
@@ -206,7 +206,7 @@ class _App:
             said = f"{path} answers GET and HEAD"
             return _said(start, HTTPStatus.METHOD_NOT_ALLOWED, said, ("Allow", "GET, HEAD"))
         if page is not None:
-            return _shown(start, page())
+            return _shown(start, page(environ.get("QUERY_STRING", "")))
         if path == "/metrics":
             return self._metrics(environ, start)
         well, said = (self._served.healthz if path == "/healthz" else self._served.readyz)()

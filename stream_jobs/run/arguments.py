@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from connector.foundation.argument_parser import ArgumentParser
+from connector.foundation.table_view import add_table_view
 
 _PROGRAM: Final = "binlog-connector-mirror"
 # Of `status`, if nothing else is asked for.
-TABLES_SHOWN: Final = 20
 
 
 class Command(NamedTuple):
@@ -139,7 +139,7 @@ def parser_of(name: str = "") -> ArgumentParser:
     if name in ("status", "cuts"):
         parser.add_argument("--json", action="store_true", help="One JSON object.")
         if name == "status":
-            _listed(parser)
+            add_table_view(parser, " The exit code is of them.")
     elif name == "replica":
         parser.add_argument("--once", action="store_true", help="Apply the newest cut, and end.")
     elif name == "resume":
@@ -181,31 +181,6 @@ class _PrintScript(argparse.Action):
         package = Path(__file__).resolve().parents[1]
         sys.stdout.write(f"{package / '__main__.py'}\n")
         parser.exit()
-
-
-def _listed(parser: ArgumentParser) -> None:
-    """Declare which tables are shown."""
-    parser.add_argument(
-        "--table",
-        default="*",
-        metavar="PATTERN",
-        help="Only these tables: database.table, with *, ? and [...]. The exit code is of them.",
-    )
-    parser.add_argument(
-        "--limit",
-        type=_count,
-        default=TABLES_SHOWN,
-        metavar="N",
-        help=f"At most so many tables, {TABLES_SHOWN} by default.",
-    )
-    parser.add_argument("--all", action="store_true", help="All of them.")
-
-
-def _count(text: str) -> int:
-    if not (text.isdecimal() and int(text)):
-        message = f"{text!r} is not a number from 1 on"
-        raise argparse.ArgumentTypeError(message)
-    return int(text)
 
 
 def _resumed(parser: ArgumentParser) -> None:

@@ -13,13 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from connector.foundation.errors.message import visible
+from connector.foundation.table_view import ALL_TABLES, TableView
 from stream_jobs.cuts import Cut, read_cuts
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.iceberg.metadata import tag_of
 from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.run import overview
 from stream_jobs.run.job_state import JobStatus, Owner, Ownership, RunRecord, job_status
-from stream_jobs.run.table_list import View, print_tables
+from stream_jobs.run.table_list import print_tables
 from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables.table_options import TableOptionsResolver
@@ -41,13 +42,12 @@ def show_status(
     out: TextIO,
     *,
     as_json: bool,
-    pattern: str = "*",
-    limit: int | None = None,
+    view: TableView = ALL_TABLES,
 ) -> int:
-    """Print the job and the tables that fit `pattern` to `out`, and return the exit code.
+    """Print the job and the tables of `view` to `out`, and return the exit code.
 
-    The job is known from the storage alone, and printed first. For people, it prints `limit`
-    tables, or all. Raises MirrorError if Kafka or the storage do not answer.
+    The job is known from the storage alone, and printed first. Only for people, the number of
+    tables has a limit. Raises MirrorError if Kafka or the storage do not answer.
     """
     path = settings.mirror.path
     storage = storage_of(path)
@@ -63,14 +63,14 @@ def show_status(
     patience = min(facts.timeout_seconds, _ANSWER_SECONDS)
     client = KafkaClient(facts._replace(timeout_seconds=patience))
     try:
-        statuses = overview.Overview(settings, storage, client).tables(pattern)
+        statuses = overview.Overview(settings, storage, client).tables(view.pattern)
     finally:
         client.close()
     if as_json:
         described = None if newest is None or job is None else asdict(newest) | asdict(job)
         print(json.dumps({"job": described, "tables": [asdict(one) for one in statuses]}), file=out)
     else:
-        print_tables(statuses, config, console, View(pattern, limit))
+        print_tables(statuses, config, console, view)
     return _exit_code(statuses, job)
 
 

@@ -294,7 +294,7 @@ def metrics_server(metrics: JobMetrics, listen: str | None, tables_max: int = 0)
         MetricsCollector(metrics, tables_max),
         partial(healthz, metrics),
         partial(readyz, metrics),
-        {STATUS_PATH: partial(status_page, metrics)},
+        {STATUS_PATH: lambda _: status_page(metrics)},
     )
     with http_server.serving(served, listen):
         metrics.watched = listen is not None

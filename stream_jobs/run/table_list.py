@@ -10,13 +10,14 @@ import time
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from connector.foundation.errors.message import visible
+from connector.foundation.table_view import ALL_TABLES, TableView
 from stream_jobs.run import overview
 
 _TITLES: Final = ("table", "state", "mode", "version", "rows", "dead", "files", "bytes", "waiting")
@@ -30,27 +31,20 @@ _STATES: Final = (
 )  # fmt: skip
 
 
-class View(NamedTuple):
-    """Which tables are shown."""
-
-    pattern: str = "*"  # of `database.table`
-    limit: int | None = None  # how many; None: all of them
-
-
-ALL_TABLES: Final = View()
-
-
 def print_tables(
-    statuses: list[overview.TableStatus], config: Path, console: Console, view: View = ALL_TABLES
+    statuses: list[overview.TableStatus],
+    config: Path,
+    console: Console,
+    view: TableView = ALL_TABLES,
 ) -> None:
     """Print the most urgent of `statuses`, why some cannot go on, and a count of all."""
     if not statuses:
-        fits = "" if view.pattern == "*" else f", or none fits {visible(view.pattern)}"
+        fits = f", or none fits {visible(view.pattern)}" if view.is_narrow else ""
         console.print(f"no table has arrived in Kafka yet{fits}", markup=False)
         return
     shown = by_urgency(statuses)[: view.limit]
     console.print(_table(shown))
-    console.print(_counts(statuses, len(shown)), soft_wrap=True)
+    console.print(_counts(statuses, view), soft_wrap=True)
     for status in shown:
         if status.is_fine:
             continue
@@ -89,7 +83,7 @@ def by_urgency(statuses: list[overview.TableStatus]) -> list[overview.TableStatu
     return sorted(statuses, key=rank)
 
 
-def _counts(statuses: list[overview.TableStatus], shown: int) -> Text:
+def _counts(statuses: list[overview.TableStatus], view: TableView) -> Text:
     """Return how many tables there are, by state, and how to see those that are not shown."""
     counts = Counter(status.state for status in statuses)
     states = ", ".join(f"{counts[state]:,} {state}" for state in _STATES if counts[state])
@@ -97,10 +91,8 @@ def _counts(statuses: list[overview.TableStatus], shown: int) -> Text:
     text = Text(f"{count:,} {'table' if count == 1 else 'tables'}: {states}", "dim")
     if lost := sum(status.lost for status in statuses):
         text.append(f"; {lost:,} lack records that Kafka has deleted")
-    if shown < count:
-        text.append(
-            f"; {shown:,} are shown: --table PATTERN chooses, --limit N and --all show more"
-        )
+    if hint := view.hint(count):
+        text.append(f"; {hint}")
     return text
 
 

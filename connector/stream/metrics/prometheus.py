@@ -173,7 +173,7 @@ class MetricsCollector(Collector):
 def serving(
     metrics: PipelineMetrics,
     listen: str,
-    pages: Mapping[str, Callable[[], Page]],
+    pages: Mapping[str, Callable[[str], Page]],
     actions: Mapping[str, Callable[[PostRequest], PostResponse]],
 ) -> Iterator[None]:
     """Serve at http://`listen` in a thread.

@@ -4,7 +4,8 @@ Times are seconds since the epoch, on the clock of the process, and sizes are by
 a value that is not known now.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
@@ -303,6 +304,15 @@ class PipelineStatus:
 def _adapter() -> TypeAdapter[PipelineStatus]:
     # Takes 20 ms, and most pipelines start long before somebody asks.
     return TypeAdapter(PipelineStatus)
+
+
+def of_tables(facts: PipelineStatus, fits: Callable[[str], bool]) -> PipelineStatus:
+    """Return the status with those of its tables and mirrors whose names fit."""
+    mirror = facts.mirror
+    if mirror is not None:
+        mirror = replace(mirror, tables=[table for table in mirror.tables if fits(table.name)])
+    tables = [table for table in facts.tables if fits(table.name)]
+    return replace(facts, tables=tables, mirror=mirror)
 
 
 def to_json(facts: PipelineStatus) -> bytes:

@@ -42,7 +42,7 @@ function name(title) {
 
 async function look() {
   try {
-    const answer = await fetch("/", { cache: "no-store", signal: AbortSignal.timeout(patienceMs) });
+    const answer = await fetch(location.pathname + location.search, { cache: "no-store", signal: AbortSignal.timeout(patienceMs) });
     if (!answer.ok) throw new Error(answer.statusText);
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     change(document.getElementById("live"), document.adoptNode(fresh.getElementById("live")));
@@ -72,10 +72,37 @@ async function turn() {
   clearTimeout(next);
   if (asking || document.hidden) return;
   asking = true;
+  const asked = location.search;
   await look();
   asking = false;
-  wait();
+  // Somebody may have gone on meanwhile.
+  if (asked === location.search) wait();
+  else turn();
 }
+
+function go(query) {
+  history.replaceState(null, "", location.pathname + query);
+  turn();
+}
+
+// Each letter would be a request.
+const typingMs = 250;
+let typed;
+
+document.addEventListener("input", ({ target }) => {
+  if (target.id !== "search") return;
+  clearTimeout(typed);
+  const text = target.value.trim();
+  const query = text ? `?${new URLSearchParams({ table: text })}` : "";
+  typed = setTimeout(() => go(query), typingMs);
+});
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a.turn");
+  if (!link) return;
+  event.preventDefault();
+  go(new URL(link.href).search);
+});
 
 document.addEventListener("visibilitychange", turn);
 wait();

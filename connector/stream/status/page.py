@@ -22,6 +22,7 @@ from connector.foundation.record_formats import utc_text
 from connector.stream.status import formatting
 from connector.stream.status.formatting import clock, duration, number
 from connector.stream.status.model import PipelineStatus, RatePoint
+from connector.stream.status.table_pages import FIRST_PAGE, PageView, table_page
 
 WIDTH = 720
 HEIGHT = 140
@@ -114,10 +115,6 @@ def _round_top(highest: float) -> float:
     return max(_TOP_MIN, highest)
 
 
-# With more tables, the page would be slow; `/status.json` has all.
-_TABLES_MAX = 100
-
-
 _QUOTED = re.compile(r"`(\S(?:[^`]*[^`\s])?)`")
 
 
@@ -129,8 +126,8 @@ class PageParts(NamedTuple):
     script: str
 
 
-def html(facts: PipelineStatus, *, acting: bool = False) -> str:
-    """Return the page; with `acting`, it has forms, which need the token."""
+def html(facts: PipelineStatus, view: PageView = FIRST_PAGE, *, acting: bool = False) -> str:
+    """Return the page with the tables of `view`; with `acting`, it has forms for the token."""
     parts = parts_of("page.html")
     mirrors = [] if facts.mirror is None else facts.mirror.tables
     return parts.template.render(
@@ -138,11 +135,10 @@ def html(facts: PipelineStatus, *, acting: bool = False) -> str:
         acting=acting,
         style=parts.style,
         script=parts.script,
-        tables=facts.tables[:_TABLES_MAX],
+        view=view,
+        tables=table_page(facts.tables, view, "tables"),
         noted=any(table.copy or table.kept_back for table in facts.tables),
-        more_tables=max(0, len(facts.tables) - _TABLES_MAX),
-        mirror_tables=mirrors[:_TABLES_MAX],
-        more_mirrors=max(0, len(mirrors) - _TABLES_MAX),
+        mirrors=table_page(mirrors, view, "mirrors"),
         curves=_curves(facts),
         width=WIDTH,
         height=HEIGHT,

@@ -48,8 +48,8 @@ def serving_list(listen: str, look: Callable[[], PipelineList]) -> Iterator[None
     """
     newest = Kept(look, PAGE_SECONDS)
     pages = {
-        "/": lambda: html_page(list_html(newest.get()), security_headers()),
-        STATUS_PATH: lambda: json_page(to_json(newest.get())),
+        "/": lambda _: html_page(list_html(newest.get()), security_headers()),
+        STATUS_PATH: lambda _: json_page(to_json(newest.get())),
     }
     with serving(Endpoints(_OwnFigures(), _well, _well, pages), listen):
         yield

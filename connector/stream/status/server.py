@@ -152,6 +152,8 @@ STATUS_PATH = "/status.json"
 # seconds (page.js), so each of its pages is a new one.
 PAGE_SECONDS = 1.9
 _JSON_SECONDS = 0.9
+# Views that are kept: few people look at the same time.
+_VIEWS_MAX = 16
 _Made = TypeVar("_Made")
 _NOT_KEPT = ("Cache-Control", "no-store")
 _NO_SNIFFING = ("X-Content-Type-Options", "nosniff")
@@ -169,10 +171,13 @@ def serving(
     Raises ConfigError if the address cannot be used or the token cannot be read.
     """
     actions = Actions(settings, metrics.control)
-    page = Kept(lambda: _page(facts(), acting=actions.allowed), PAGE_SECONDS)
+    views = _Views(facts, acting=actions.allowed)
     document = Kept(lambda: json_page(to_json(facts())), _JSON_SECONDS)
-    pages = {"/": page.get, STATUS_PATH: document.get}
-    by_path = {path: _shown_at_once(act, page) for path, act in actions.by_path().items()}
+    pages: dict[str, Callable[[str], Page]] = {
+        "/": views.get,
+        STATUS_PATH: lambda _: document.get(),
+    }
+    by_path = {path: _shown_at_once(act, views) for path, act in actions.by_path().items()}
     with prometheus.serving(metrics, listen, pages, by_path):
         yield
 
@@ -202,15 +207,41 @@ class Kept(Generic[_Made]):
             self._made = None
 
 
+class _Views:
+    """The page as it was made for each view that somebody has asked for."""
+
+    def __init__(self, facts: Callable[[], PipelineStatus], *, acting: bool) -> None:
+        self._facts = Kept(facts, PAGE_SECONDS)
+        self._acting = acting
+        self._lock = threading.Lock()
+        self._of: PipelineStatus | None = None
+        self._made: dict[str, Page] = {}
+
+    def get(self, query: str) -> Page:
+        """Return the page for the query of an address; requests for the same one share it."""
+        with self._lock:
+            facts = self._facts.get()
+            if facts is not self._of or len(self._made) >= _VIEWS_MAX:
+                self._of = facts
+                self._made.clear()
+            if query not in self._made:
+                self._made[query] = _page(facts, query, acting=self._acting)
+            return self._made[query]
+
+    def forget(self) -> None:
+        """Make each again for the next request."""
+        self._facts.forget()
+
+
 def _shown_at_once(
-    act: Callable[[PostRequest], PostResponse], page: Kept[Page]
+    act: Callable[[PostRequest], PostResponse], views: _Views
 ) -> Callable[[PostRequest], PostResponse]:
     """Let the page that a browser is sent to show what was asked for."""
 
     def answer(post: PostRequest) -> PostResponse:
         response = act(post)
         if response.status is HTTPStatus.SEE_OTHER:
-            page.forget()
+            views.forget()
         return response
 
     return answer
@@ -227,8 +258,10 @@ def html_page(text: str, security: Iterable[tuple[str, str]]) -> Page:
     return Page("text/html; charset=utf-8", text.encode(), headers)
 
 
-def _page(facts: PipelineStatus, *, acting: bool) -> Page:
+def _page(facts: PipelineStatus, query: str, *, acting: bool) -> Page:
     # The template engine is loaded when somebody looks.
     from connector.stream.status.page import html, security_headers  # noqa: PLC0415
+    from connector.stream.status.table_pages import PageView  # noqa: PLC0415
 
-    return html_page(html(facts, acting=acting), security_headers(acting=acting))
+    text = html(facts, PageView.of(query), acting=acting)
+    return html_page(text, security_headers(acting=acting))

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from connector.foundation.errors.message import visible
+from connector.foundation.table_view import FIRST_TABLES, TableView
 from connector.stream.status import model
 from connector.stream.status.formatting import amount, clock, duration, number, size
 from connector.stream.status.model import Level
@@ -14,21 +15,20 @@ from connector.stream.status.model import Level
 _STYLES = {Level.GOOD: "bold green", Level.WARNING: "bold yellow", Level.CRITICAL: "bold red"}
 _EVENT_STYLES = {"info": "", "warning": "yellow", "error": "bold red"}
 _EVENTS_MAX = 12
-_TABLES_MAX = 40
 _BAR = 24
 _SPARKS = " ▁▂▃▄▅▆▇█"
 _SPARKS_MAX = 60
 _GTID_CHARACTERS_MAX = 400
 
 
-def render_status(facts: model.PipelineStatus) -> RenderableType:
-    """Return what a person reads."""
+def render_status(facts: model.PipelineStatus, view: TableView = FIRST_TABLES) -> RenderableType:
+    """Return what a person reads, with the tables of `view`."""
     parts: list[RenderableType] = [_headline(facts), *map(_condition, facts.conditions)]
     parts += [Text(), _grid(_lines(facts))]
     if facts.tables:
-        parts += [Text(), _tables(facts)]
+        parts += [Text(), _tables(facts, view)]
     if facts.mirror is not None and facts.mirror.tables:
-        parts += [Text(), _mirrors(facts.mirror.tables, facts.at)]
+        parts += [Text(), _mirrors(facts.mirror.tables, facts.at, view)]
     if facts.events:
         parts += [Text(), _events(facts)]
     return Group(*parts)
@@ -170,31 +170,31 @@ def _table(name: str, *numbers: str) -> Table:
     return table
 
 
-def _add_rest(table: Table, count: int) -> None:
-    if count > 0:
-        table.add_row(Text(f"and {count:,} more; --json has all", style="dim"))
+def _counted(table: Table, what: str, count: int, view: TableView) -> RenderableType:
+    """Return a list, and how many there are if it does not show all."""
+    hint = view.hint(count)
+    return Group(table, Text(f"{count:,} {what}; {hint}", style="dim")) if hint else table
 
 
-def _tables(facts: model.PipelineStatus) -> Table:
+def _tables(facts: model.PipelineStatus, view: TableView) -> RenderableType:
     table = _table("table", "records", "size")
     table.add_column("last change", no_wrap=True)
     noted = any(one.copy or one.kept_back for one in facts.tables)
     if noted:
         table.add_column("copy and quarantine", overflow="fold")
-    for one in facts.tables[:_TABLES_MAX]:
+    for one in facts.tables[: view.limit]:
         last = "" if one.last_change is None else clock(one.last_change, facts.at)
         notes = [_notes(one, facts.at)] if noted else []
         name = Text(visible(one.name))
         table.add_row(name, number(one.records), size(one.bytes), last, *notes)
-    _add_rest(table, len(facts.tables) - _TABLES_MAX)
-    return table
+    return _counted(table, "tables", len(facts.tables), view)
 
 
-def _mirrors(mirrors: list[model.MirrorTable], now: float) -> Table:
+def _mirrors(mirrors: list[model.MirrorTable], now: float, view: TableView) -> RenderableType:
     table = _table("mirror", "lag", "rows", "version")
     table.add_column("last commit", no_wrap=True)
     table.add_column("compared", overflow="fold")
-    for one in mirrors[:_TABLES_MAX]:
+    for one in mirrors[: view.limit]:
         table.add_row(
             Text(visible(one.name)),
             "" if one.lag_seconds is None else duration(one.lag_seconds),
@@ -203,8 +203,7 @@ def _mirrors(mirrors: list[model.MirrorTable], now: float) -> Table:
             "" if one.last_commit is None else clock(one.last_commit, now),
             _compared(one, now),
         )
-    _add_rest(table, len(mirrors) - _TABLES_MAX)
-    return table
+    return _counted(table, "mirrors", len(mirrors), view)
 
 
 def _compared(one: model.MirrorTable, now: float) -> Text:

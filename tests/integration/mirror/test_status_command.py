@@ -13,6 +13,7 @@ import pytest
 from kafka.cluster import ClusterMetadata
 from kafka.structs import TopicPartition
 
+from connector.foundation.table_view import TableView
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.run.commands import show_status
@@ -71,7 +72,7 @@ def test_it_tells_what_each_table_has_and_what_waits(kafka: Kafka, job: Job) -> 
     assert "shop.items  current" in shown
     assert tables["shop.items"]["offsets"] == kafka.end_offsets(items.topic)
     out = io.StringIO()
-    show_status(job.settings(), job.folder, out, as_json=True, pattern="*.[a-i]*")
+    show_status(job.settings(), job.folder, out, as_json=True, view=TableView("*.[a-i]*"))
     assert [each["table"] for each in json.loads(out.getvalue())["tables"]] == [
         "shop.empty", "shop.items",
     ]  # fmt: skip

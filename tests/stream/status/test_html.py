@@ -31,6 +31,7 @@ from connector.stream.status.model import (
     to_json,
 )
 from connector.stream.status.page import HEIGHT, WIDTH, html, lags, rates, security_headers
+from connector.stream.status.table_pages import PageView
 from tests.stream.status.examples import COPIED, FAILED, FENCED, NOW, WAITING, facts_with
 
 if TYPE_CHECKING:
@@ -127,18 +128,59 @@ def test_the_policy_names_the_style_and_the_script_of_the_page() -> None:
 def test_facts_are_in_the_page_without_a_script() -> None:
     page = html(facts_with(AWAY, tables=(COPIED, FENCED, FAILED, WAITING)))
     text = re.sub(r"<[^>]+>", "", page)
-    for shown in (
+    for fact in (
         "Kafka away", "K131", "1.5 s", "3 transactions · 2.00 kB not delivered", "25 of about 100",
         "15 s left", "14 changes of 2 keys", "too large", "may not be read", "binlog.000042:1187",
         "of 3 d that the source keeps its logs", "db1:3306", "waits to be copied",
     ):  # fmt: skip
-        assert shown in text, shown
+        assert fact in text, fact
 
 
-def test_many_tables_are_cut_and_the_rest_is_counted() -> None:
-    page = html(facts_with(tables=tuple(TableStatus(f"shop.t{n}") for n in range(130))))
-    assert page.count('<th role="rowheader"') == 100
-    assert "and 30 more tables" in page
+MANY = tuple(TableStatus(f"shop.t{number:03}") for number in range(230))
+
+
+def shown(page: str) -> list[str]:
+    return re.findall(r'<th role="rowheader" scope="row"><bdi>(.*?)</bdi>', page)
+
+
+def test_many_tables_are_shown_by_the_hundred() -> None:
+    names = [table.name for table in MANY]
+    page = html(facts_with(tables=MANY))
+    assert shown(page) == names[:100]
+    assert "1 to 100 of 230" in page
+    assert re.findall(r'rel="(prev|next)" href="(.*?)"', page) == [("next", "?tables=2")]
+    page = html(facts_with(tables=MANY), PageView(tables=2))
+    assert re.findall(r'rel="(prev|next)" href="(.*?)"', page) == [
+        ("prev", "?"),
+        ("next", "?tables=3"),
+    ]
+    page = html(facts_with(tables=MANY), PageView(tables=9))
+    assert shown(page) == names[200:]
+    assert "201 to 230 of 230" in page
+
+
+def test_tables_and_mirrors_are_found_by_a_part_of_their_names_or_a_pattern() -> None:
+    mirrors = [MirrorTable(table.name) for table in MANY]
+    mirror = MirrorStatus("m:1", "", None, "", 0, 0.5, 0.0, mirrors)
+    facts = facts_with(tables=(FENCED, *MANY), mirror=mirror)
+    assert shown(html(facts, PageView("T22"))) == [f"shop.t22{n}" for n in range(10)] * 2
+    page = html(facts, PageView("shop.t??0", mirrors=2))
+    assert shown(page) == [f"shop.t{n:03}" for n in range(0, 230, 10)] * 2
+    assert "23 of 231" in page
+    page = html(facts, PageView("shop.t", tables=2, mirrors=2))
+    assert "?table=shop.t&amp;mirrors=2" in page
+    page = html(facts, PageView(HOSTILE))
+    assert shown(page) == []
+    assert "No such table has had rows" in page
+    assert page.count("<script>") == 1
+    assert page.count('id="search"') == 1
+    assert 'id="search"' not in html(facts_with(tables=(FENCED,)))
+
+
+def test_a_wrong_query_is_the_first_page() -> None:
+    assert PageView.of("table=+shop.%2A+&tables=3&mirrors=2") == PageView("shop.*", 3, 2)
+    for wrong in ("", "tables=0&mirrors=x", "tables=-1", "tables=1234567", "a=1&" * 9, "%ff"):
+        assert PageView.of(wrong) == PageView()
 
 
 @pytest.mark.parametrize(

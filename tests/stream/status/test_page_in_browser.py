@@ -6,10 +6,11 @@ A server answers with pages of facts, one after the other.
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from connector.stream.status.model import (
     Condition,
@@ -20,12 +21,13 @@ from connector.stream.status.model import (
     TableStatus,
 )
 from connector.stream.status.page import html, security_headers
+from connector.stream.status.table_pages import PageView
 from tests.stream.status.browser import browse, needs_browser
 from tests.stream.status.examples import COPIED, FENCED, NOW, facts_with
 from tests.stream.status.tab import tab
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytestmark = needs_browser
@@ -51,17 +53,18 @@ AFTER = facts_with(
 
 
 @contextmanager
-def serving(left: list[str]) -> Iterator[str]:
-    """Answer each request with the page that is first, and take it away; then with an error."""
+def answering(page_of: Callable[[str], str]) -> Iterator[str]:
+    """Answer each request with the page for its query; with an error if there is none."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200 if left else 503)
+            page = page_of(urlsplit(self.path).query)
+            self.send_response(200 if page else 503)
             for name, value in security_headers():
                 self.send_header(name, value)
             self.send_header("Content-Type", "text/html; charset=utf-8")
             self.end_headers()
-            self.wfile.write((left.pop(0) if left else "").encode())
+            self.wfile.write(page.encode())
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
             pass
@@ -74,6 +77,11 @@ def serving(left: list[str]) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def serving(left: list[str]) -> AbstractContextManager[str]:
+    """Answer each request with the page that is first, and take it away; then with an error."""
+    return answering(lambda _: left.pop(0) if left else "")
 
 
 def browsed(address: str, folder: Path) -> tuple[str, str]:
@@ -137,3 +145,22 @@ def test_a_hidden_page_asks_for_nothing_and_is_fresh_once_it_is_shown(tmp_path: 
         assert page.value("document.title") == "lagging \u00b7 shop"
         page.let_pass(8)
         assert len(left) == 15
+
+
+def test_a_person_finds_a_table_and_goes_from_page_to_page(tmp_path: Path) -> None:
+    facts = facts_with(tables=tuple(TableStatus(f"shop.t{number:03}") for number in range(230)))
+    first = 'document.querySelector("tbody bdi").textContent'
+    with answering(lambda query: html(facts, PageView.of(query))) as at, tab(tmp_path) as page:
+        page.open(at)
+        page.value('document.querySelector("a[rel=next]").click()')
+        page.let_pass(1)
+        assert page.value(f"{first} + location.search") == "shop.t100?tables=2"
+        page.value(
+            'const field = document.getElementById("search"); field.focus(); field.value = "T20";'
+            'field.dispatchEvent(new Event("input", { bubbles: true }))'
+        )
+        page.let_pass(1)
+        assert page.value(f"{first} + location.search") == "shop.t200?table=T20"
+        assert page.value('document.querySelectorAll("tbody tr").length') == 10
+        page.let_pass(5)
+        assert page.value('document.activeElement === field && field.value === "T20"') is True

@@ -218,5 +218,8 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     file = str(configuration(tmp_path, "shop", None))
     run = forked_command.run("status", "--listen", "127.0.0.1:1", "--json", file)
     assert (run.returncode, f"[{command_errors.LISTEN_ALONE.code}]" in run.stderr) == (2, True)
+    for options in (["--table", "shop.*"], ["--limit", "3"], ["--all"]):
+        run = forked_command.run("status", str(tmp_path), *options)
+        assert (run.returncode, f"[{command_errors.TABLES_OF_ONE.code}]" in run.stderr) == (2, True)
     run = forked_command.run("status", "--listen", "8080", file)
     assert (run.returncode, "is not HOST:PORT" in run.stderr) == (2, True)

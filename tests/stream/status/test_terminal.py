@@ -7,14 +7,18 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from connector.foundation.table_view import ALL_TABLES, TableView
 from connector.stream.status.model import (
     Condition,
     Host,
     Level,
+    MirrorStatus,
+    MirrorTable,
     ProcessEvent,
     ReadPace,
     State,
     TableStatus,
+    of_tables,
 )
 from connector.stream.status.terminal import render_status
 from tests.stream.status.examples import COPIED, FAILED, FENCED, NOW, facts_with
@@ -84,3 +88,20 @@ def test_the_pace_of_copies_is_told_with_what_holds_it() -> None:
     facts = replace(facts, reading=ReadPace(2.0))
     lines = [" ".join(line.split()) for line in printed(render_status(facts)).splitlines()]
     assert "copies 2 reads of the source at a time" in lines
+
+
+def test_the_first_tables_are_shown_and_how_to_see_the_others() -> None:
+    tables = [FENCED, *(TableStatus(f"shop.t{number:02}") for number in range(24))]
+    mirrors = [MirrorTable(f"shop.t{number:02}") for number in range(24)]
+    mirror = MirrorStatus("m:1", "", None, "", 0, 0.5, 0.0, mirrors)
+    facts = facts_with(tables=tuple(tables), mirror=mirror)
+    text = printed(render_status(facts))
+    hint = "20 are shown: --table PATTERN chooses, --limit N and --all show more"
+    assert f"25 tables; {hint}" in text
+    assert f"24 mirrors; {hint}" in text
+    assert text.count("shop.t") == 19 + 20
+    assert printed(render_status(facts, ALL_TABLES)).count("shop.t") == 48
+    view = TableView("*.t?1", 1)
+    text = printed(render_status(of_tables(facts, view.fits), view))
+    assert text.count("shop.t") == 2
+    assert "3 tables; 1 are shown" in text

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from connector.foundation.table_view import ALL_TABLES, TableView
 from stream_jobs.run import overview
 from stream_jobs.run.arguments import parsed
 from stream_jobs.run.overview import TableStatus
-from stream_jobs.run.table_list import ALL_TABLES, View, print_tables
+from stream_jobs.run.table_list import print_tables
 
 
 def ago(seconds: float) -> str:
@@ -38,7 +39,9 @@ def many(count: int) -> list[TableStatus]:
     return tables
 
 
-def printed(statuses: list[TableStatus], view: View = ALL_TABLES, width: int = 200) -> list[str]:
+def printed(
+    statuses: list[TableStatus], view: TableView = ALL_TABLES, width: int = 200
+) -> list[str]:
     out = StringIO()
     console = Console(file=out, width=width)
     print_tables(statuses, Path("job.toml"), console, view)
@@ -46,7 +49,7 @@ def printed(statuses: list[TableStatus], view: View = ALL_TABLES, width: int = 2
 
 
 def test_what_is_wrong_comes_first_then_what_waits_then_what_has_changed_last() -> None:
-    lines = printed(many(3000), View(limit=7))
+    lines = printed(many(3000), TableView(limit=7))
     first = [line.split()[0] for line in lines[1:8]]
     assert first == [f"shop.t{n:04}" for n in (7, 9, 21, 20, 22, 2999, 2998)]
     assert lines[8:] == [
@@ -86,4 +89,4 @@ def test_a_limit_that_shows_nothing_is_refused(
     with pytest.raises(SystemExit) as caught:
         parsed(["status", "job.toml", "--limit", text])
     assert caught.value.code == 2
-    assert f"'{text}' is not a number from 1 on" in capsys.readouterr().err
+    assert f"'{text}' is not a whole number of 1 or more" in capsys.readouterr().err
