@@ -32,6 +32,7 @@ from types import MappingProxyType
 import pymysql
 
 from local_stack.cache import Cache
+from local_stack.certificate import CERTIFICATE, KEY, write_certificate
 from local_stack.installation import (
     MARIADB_PACKAGES,
     MYSQL_PACKAGES,
@@ -329,11 +330,21 @@ class MariadbServer(SqlServer):
         return dict(MARIADB_SOURCE_SETTINGS)
 
     def _small_settings(self) -> dict[str, str]:
-        return {**SMALL_SETTINGS, "innodb_log_file_size": "16M"}
+        small = {**SMALL_SETTINGS, "innodb_log_file_size": "16M"}
+        if self._makes_certificates:
+            small |= {"ssl_cert": CERTIFICATE, "ssl_key": KEY}
+        return small
+
+    @property
+    def _makes_certificates(self) -> bool:
+        """Whether it offers TLS without a certificate, for which it makes a key at each start."""
+        return self.version >= (11, 4, 1)
 
     def _initialise(self, folder: Path, options: list[str]) -> None:
         data = folder / "data"
         data.mkdir()
+        if self._makes_certificates:
+            write_certificate(data, self.name)
         options = [
             "--bootstrap",
             f"--datadir={data}",
