@@ -290,12 +290,16 @@ def keep(path: Path, records: Mapping[str, Iterable[Any]]) -> None:
     path.write_bytes(lzma.compress("\n".join(lines).encode()))
 
 
-def kept(path: Path) -> dict[str, list[Seen]]:
-    """Read what `keep` has stored."""
-    found: dict[str, list[Seen]] = {}
+def kept(path: Path, name: str) -> list[Seen]:
+    """Read the records of one set of options from what `keep` has stored."""
+    found: list[Seen] = []
+    # The lines of other sets are not parsed: there are many.
+    own = f"[{json.dumps(name)}, "
     for line in lzma.decompress(path.read_bytes()).decode().split("\n"):
-        name, topic, key, value, headers = json.loads(line)
-        found.setdefault(name, []).append(
+        if not line.startswith(own):
+            continue
+        _, topic, key, value, headers = json.loads(line)
+        found.append(
             seen(
                 topic,
                 None if key is None else key.encode(),
@@ -303,6 +307,7 @@ def kept(path: Path) -> dict[str, list[Seen]]:
                 [(header, text.encode()) for header, text in headers],
             )
         )
+    assert found, f"{path} has no records of {name}"
     return found
 
 

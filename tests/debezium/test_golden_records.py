@@ -54,7 +54,7 @@ def test_the_changes_of_a_log_become_debeziums_records(
         )
         for record in encoded_log(tmp_path, GOLDEN / server, f"{story.DATABASE}.*", options)
     )
-    theirs = by_table(kept(GOLDEN / server / RECORDS)[chosen.name])
+    theirs = by_table(kept(GOLDEN / server / RECORDS, chosen.name))
     assert set(theirs) >= set(story.tables(server))
     found: list[str] = []
     for table, records in theirs.items():

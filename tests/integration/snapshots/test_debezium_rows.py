@@ -77,7 +77,7 @@ def test_copied_rows_are_those_of_debezium(mysql_9: MysqlServer, chosen: OptionS
     found: list[str] = []
     options = chosen.options("mysql", database, NumberedSchemas())
     with SelectSession(settings) as session:
-        for table, records in by_table(kept(GOLDEN / "mysql-9" / RECORDS)[chosen.name]).items():
+        for table, records in by_table(kept(GOLDEN / "mysql-9" / RECORDS, chosen.name)).items():
             wanted = [record for record in records if record.copied]
             if wanted:
                 found += differences(copied(session, database, table, options), wanted)
