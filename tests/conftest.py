@@ -38,7 +38,7 @@ signals.reset()
 # How long an example takes says more about the machine than about the code. Each run draws other
 # examples.
 hypothesis.settings.register_profile(
-    "untimed", deadline=None, max_examples=length(short=25, full=100)
+    "untimed", deadline=None, max_examples=length(short=12, full=100)
 )
 hypothesis.settings.load_profile("untimed")
 

@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from tests.simulation.verdict import Scenario, Source
     from tests.simulation.world import World
 
-STORIES = int(os.environ.get("STORIES", length(short=2, full=30)))
+STORIES = int(os.environ.get("STORIES", length(short=1, full=30)))
 SCHEDULES_OF_A_STORY = 4
 SEED = os.environ.get("SEED")
-RARE_SCHEDULES = length(short=2, full=25)
+RARE_SCHEDULES = length(short=1, full=25)
 ADDED = "ships"
 
 

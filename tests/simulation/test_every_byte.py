@@ -23,9 +23,9 @@ SHORT = Story(
         Compressed((Change("orders", "u", 1, "c"),)),
     )
 )
-SAMPLES = length(short=8, full=200)
+SAMPLES = length(short=4, full=200)
 # The distance of the bytes after which a connection breaks; each server begins at another one.
-STEP = length(short=8, full=1)
+STEP = length(short=17, full=1)
 
 every_kind = pytest.mark.parametrize("name", list(SOURCES)[: length(short=3, full=4)])
 

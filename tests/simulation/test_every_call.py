@@ -30,9 +30,9 @@ SECOND_STEPS = (4, 1, 11)[: length(short=1, full=3)]
 
 # One of so many faults of a call; each call begins at another one, and so does each server, so that
 # together they see each fault of each call.
-STEP = length(short=5, full=1)
+STEP = length(short=11, full=1)
 # The same for a fault before a death.
-SECOND_STEP = length(short=4, full=1)
+SECOND_STEP = length(short=9, full=1)
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -88,7 +88,7 @@ def test_a_late_commit_does_not_commit_the_start_of_the_next_transaction() -> No
     rows = tuple(Change("orders", "c", row, "x" * 250) for row in range(150))
     chosen = scenario(Story((Transaction(rows[:10]), Transaction(rows[10:], rows_per_event=9))))
     expected = simulate(chosen.servers, Undisturbed(), settings=HASTY).broker
-    for seed in range(length(short=20, full=200)):
+    for seed in range(length(short=10, full=200)):
         for number in (1, 2):
             plan = AtCalls(Call.COMMIT, Fault.LATE, number)
             world = simulate(chosen.servers, plan, seed=seed, settings=HASTY)

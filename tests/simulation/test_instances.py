@@ -16,7 +16,7 @@ from tests.simulation.verdict import check_alike, check_story, scenario
 # How long the newer one runs, in steps, before the older one goes on; and then once more.
 TURNS = (9, 2, 30)[: length(short=1, full=3)]
 # In the short form, each of the cases below begins at another step: together they see each step.
-STEP = length(short=3, full=1)
+STEP = length(short=6, full=1)
 # What the older one meets when it goes on.
 MEETS = {"nothing": None, "a closed connection": Fault.CLOSED, "a timeout": Fault.STALL}
 

@@ -30,7 +30,7 @@ from tests.simulation.verdict import (
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-STORIES = int(os.environ.get("STORIES", length(short=9, full=130)))
+STORIES = int(os.environ.get("STORIES", length(short=4, full=130)))
 SCHEDULES_OF_A_STORY = 4
 SEED = os.environ.get("SEED")
 PARTS = 2

@@ -30,10 +30,6 @@ class Kind(NamedTuple):
         settings = ", ".join(f"{name}={value}" for name, value in self.settings.items())
         return f"{self.product} {self.version}" + (f" with {settings}" if settings else "")
 
-    def is_same_version(self, other: Kind) -> bool:
-        """Return whether another kind differs by its settings alone."""
-        return self != other and (self.product, self.version) == (other.product, other.version)
-
     @property
     def is_mariadb(self) -> bool:
         """Whether it has MariaDB's statements."""

@@ -93,7 +93,7 @@ SESSIONS = [
 ]
 
 
-@pytest.fixture(scope="module", params=list(SERVERS)[: length(short=4, full=6)])
+@pytest.fixture(scope="module", params=list(SERVERS)[: length(short=3, full=6)])
 def source(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Endpoint]:

@@ -11,6 +11,7 @@ import pytest
 from local_stack import connect
 from tests.integration.verification.load import changing
 from tests.integration.verification.pair import pair_of
+from tests.length import full_only
 
 if TYPE_CHECKING:
     import random
@@ -128,6 +129,7 @@ def test_what_is_wrong_in_a_few_of_many_is_found_and_repaired(stream: Stream) ->
     assert (healed[0], healed[1]["summary"]["equal"]) == (0, TABLES + 1)
 
 
+@full_only
 def test_tables_that_change_all_the_time_are_equal_and_damage_among_them_is_found(
     stream: Stream,
 ) -> None:
