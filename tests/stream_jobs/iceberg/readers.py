@@ -18,7 +18,7 @@ os.environ["POLARS_ICEBERG_PLANNER"] = "pyiceberg"
 Rows = list[tuple[Any, ...]]
 
 # In the order in which they need each other; none is fetched.
-_EXTENSIONS = ("avro", "icu", "httpfs", "iceberg")
+_EXTENSIONS = ("avro", "icu", "httpfs", "iceberg", "delta")
 
 
 def opened(folder: Path) -> StaticTable:
