@@ -15,6 +15,7 @@ https://docs.python.org/3/library/gc.html
 
 import gc
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -26,6 +27,7 @@ from stream_jobs.apply import task_messages
 from stream_jobs.apply.changes import TRUNCATE, Changes, last_change, truncates_of
 from stream_jobs.apply.modes import MODES
 from stream_jobs.apply.modes.mode import Mode, ModeInput, Truncation
+from stream_jobs.apply.overlapped_writes import overlapped_writes
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.apply.rows import literal
 from stream_jobs.apply.table_failures import DEFECT_TYPES, InvalidRecordError, table_defect
@@ -226,11 +228,15 @@ _clients: dict[BrokerConfig, KafkaClient] = {}
 
 def run_task(task: task_messages.Task) -> list[task_messages.PartResult]:
     """Do the work of `task`. Errors are results: those of one table do not stop others."""
-    return [
-        *(_applied(task) if task.parts else ()),
-        *(rewrite_file(task, file) for file in task.rewritten),
-        *(compact_files(task, files) for files in task.compacted),
-    ]
+    with overlapped_writes(task.storage) as writes:
+        own = replace(task, storage=writes)
+        results = [
+            *(_applied(own) if task.parts else ()),
+            *(rewrite_file(own, file) for file in task.rewritten),
+            *(compact_files(own, files) for files in task.compacted),
+        ]
+        writes.finish(results)
+    return results
 
 
 def _applied(task: task_messages.Task) -> list[task_messages.PartResult]:

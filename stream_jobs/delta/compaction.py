@@ -98,7 +98,10 @@ def in_key_order(data: pa.Table, key: Sequence[str]) -> pa.Table:
     """Return rows in the order of their key, if that is one integer: files then overlap less."""
     # Within a partition, the column of the partition is constant, and not part of the files.
     is_sorted = (
-        len(key) == 1 and key[0] in data.column_names and pa.types.is_integer(data[key[0]].type)
+        data.num_rows > 1
+        and len(key) == 1
+        and key[0] in data.column_names
+        and pa.types.is_integer(data[key[0]].type)
     )
     return data.sort_by(key[0]) if is_sorted else data
 
