@@ -156,6 +156,14 @@ def change_small_tables(stack: Stack, count: int, load: Load, ended: threading.E
     say(f"{sent / (time.monotonic() - began):.0f} changes a second")
 
 
+def change_once(stack: Stack) -> int:
+    """Update a row of the first table, and return its new value: the time, in µs."""
+    at = int(time.time() * _US)
+    with session(stack.source) as connection:
+        connection.execute(f"UPDATE {DATABASE}.{table_name(0)} SET customer = {at} WHERE id = 1")
+    return at
+
+
 def _update(dice: random.Random, count: int, load: Load) -> str:
     name = table_name(dice.randrange(load.tables) * count // load.tables)
     at = int(time.time() * _US)

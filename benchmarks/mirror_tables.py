@@ -26,6 +26,7 @@ from benchmarks.many_tables import (
     MAX_OFFSETS,
     ROWS,
     Load,
+    change_once,
     change_small_tables,
     mirrored_tables,
     table_name,
@@ -35,7 +36,7 @@ from benchmarks.process import RunFailed, beside, say, usage_of
 from stream_jobs.delta.storages import LocalStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Literal
 
     from benchmarks.home import Home
@@ -93,13 +94,29 @@ class _Measurement:
         time.sleep(_AWAY_S)
         with self._running() as running:
             found: dict[str, Any] = {"start": self._started(running)}
+            say(f"mirror of {self._count} tables, start: {found['start']}")
             time.sleep(_SETTLE_S)
             found["idle"], _ = self._held(running, lambda: time.sleep(self._seconds))
+            say(f"mirror of {self._count} tables, idle: {found['idle']}")
             found["load"] = self._loaded(running)
             found["rss_mb"] = round(running.costs.peak_mb)
         found["connector_rss_mb"] = round(usage_of(self._tables.connector.pid).rss_mb)
         found["longest_line_bytes"] = max(line.length for line in self._lines)
         return found
+
+    def _await(self, changed_at: int, known: Mapping[str, int]) -> None:
+        """Wait until the mirror has a change, and all before it; raises RunFailed if it is late."""
+        deadline, name = time.monotonic() + _WAIT_S, table_name(0)
+        while not any(
+            (rows.values >= changed_at).any()
+            for rows in committed_rows(self._storage, name, "customer", known[name])
+        ):
+            if time.monotonic() > deadline:
+                reason = f"the mirror does not have a change after {_WAIT_S:g} s"
+                raise RunFailed(reason)
+            time.sleep(1)
+        # Other tables of the same batch may be committed after this one.
+        time.sleep(_SETTLE_S)
 
     @property
     def _load(self) -> Callable[[threading.Event], None]:
@@ -164,7 +181,7 @@ class _Measurement:
             begun = time.time() * _US
             found, batches = self._held(running, lambda: time.sleep(self._seconds))
             ended = time.time() * _US
-        time.sleep(_SETTLE_S)
+        self._await(change_once(self._tables.stack), known)
         delays, commits = [], 0
         for number in range(self._count):
             name = table_name(number)
@@ -177,7 +194,7 @@ class _Measurement:
         cpu_s = found["cpu_percent"] * self._seconds / 100
         phases = [batch["phases"] for batch in batches]
         return found | {
-            "rows": changes,
+            "changes": changes,
             "commits": commits,
             "p50_s": round(p50, 2),
             "p95_s": round(p95, 2),
