@@ -96,7 +96,7 @@ class _Measurement:
             found: dict[str, Any] = {"start": self._started(running)}
             say(f"mirror of {self._count} tables, start: {found['start']}")
             time.sleep(_SETTLE_S)
-            found["idle"], _ = self._held(running, lambda: time.sleep(self._seconds))
+            found["idle"] = self._held(running, lambda: time.sleep(self._seconds))
             say(f"mirror of {self._count} tables, idle: {found['idle']}")
             found["load"] = self._loaded(running)
             found["rss_mb"] = round(running.costs.peak_mb)
@@ -153,10 +153,8 @@ class _Measurement:
             "cpu_s": round(running.costs.look(), 1),
         }
 
-    def _held(
-        self, running: RunningJob, hold: Callable[[], None]
-    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Return what a state costs while `hold` runs, in % of a core, and its batches."""
+    def _held(self, running: RunningJob, hold: Callable[[], None]) -> dict[str, Any]:
+        """Return what a state costs while `hold` runs, in % of a core."""
         stack = self._tables.stack
         pids = {"connector": self._tables.connector.pid, "broker": stack.kafka.pid}
         begun, known = time.monotonic(), len(self._lines)
@@ -167,19 +165,18 @@ class _Measurement:
         seconds = time.monotonic() - begun
         lines = self._lines[known:]
         costs = {name: usage_of(pid).cpu_s - before[name] for name, pid in pids.items()}
-        found = {
+        return {
             "cpu_percent": round(own / seconds * 100, 2),
             **{f"{name}_cpu_percent": round(s / seconds * 100, 2) for name, s in costs.items()},
             "log_bytes_per_minute": round(sum(line.length for line in lines) * _MINUTE_S / seconds),
         }
-        return found, [line.batch for line in lines if line.batch is not None]
 
     def _loaded(self, running: RunningJob) -> dict[str, Any]:
         known = versions(self._storage)
         with beside(self._load):
             time.sleep(_SETTLE_S)
             begun = time.time() * _US
-            found, batches = self._held(running, lambda: time.sleep(self._seconds))
+            found = self._held(running, lambda: time.sleep(self._seconds))
             ended = time.time() * _US
         self._await(change_once(self._tables.stack), known)
         delays, commits = [], 0
@@ -192,6 +189,9 @@ class _Measurement:
         p50, p95, p99 = np.percentile(np.concatenate(delays), [50, 95, 99]).tolist()
         changes = sum(map(len, delays))
         cpu_s = found["cpu_percent"] * self._seconds / 100
+        # Those with the last changes come after the load.
+        every = [line.batch for line in self._lines if line.at * _US >= begun]
+        batches = [batch for batch in every if batch is not None]
         phases = [batch["phases"] for batch in batches]
         return found | {
             "changes": changes,
