@@ -74,6 +74,8 @@ class CutTargetFinder:
         self._topics: dict[str, int] = {}
         self._looked_at = -math.inf
         self._schemas: dict[Partition, int] = {}
+        # The ends of partitions in which no transaction was open there.
+        self._closed: dict[Partition, int] = {}
         # Why there is no target.
         self.problem: Message | None = None
 
@@ -121,7 +123,7 @@ class CutTargetFinder:
             rows = [(topic, n) for topic, count in self._topics.items() for n in range(count)]
             every = [*rows, *self._schemas, *self._control]
             written = self._client.written_offsets(every)
-            ends = self._client.end_offsets(every)
+            ends = self._ends(written)
             if any(ends[place] != end for place, end in self._schemas.items()):
                 # There may be a new table.
                 self._discover()
@@ -135,6 +137,21 @@ class CutTargetFinder:
                 break
             time.sleep(_PAUSE_SECONDS)
         return None
+
+    def _ends(self, written: dict[Partition, int]) -> dict[Partition, int]:
+        """Return how far partitions can be read; `written` says how far they go.
+
+        Where nothing was written since a look that found no open transaction, there is none. So
+        only the others are asked for.
+        """
+        moved = [place for place, end in written.items() if self._closed.get(place) != end]
+        ends = written | self._client.end_offsets(moved)
+        for place in moved:
+            if ends[place] == written[place]:
+                self._closed[place] = ends[place]
+            else:
+                self._closed.pop(place, None)
+        return ends
 
     def _not_copied(
         self, delivered: DeliveredPosition, ends: Mapping[Partition, int], *, is_quiet: bool
@@ -160,6 +177,8 @@ class CutTargetFinder:
             (topic, 0) for topic in (self._progress.topic, self._copies.topic) if counts.get(topic)
         ]
         self._looked_at = time.monotonic()
+        # A topic that was made again may end where the one before it did.
+        self._closed.clear()
         topics = row_topics(self._prefix, counts)
         self._topics = self._filter.without_skipped(self._client, topics)
 

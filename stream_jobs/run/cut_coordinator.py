@@ -254,6 +254,9 @@ class CutCoordinator:
         for topic, ends in target.ends.items():
             if topic in aside or topic in self._failed:
                 continue
+            # Most of the topics of a large mirror.
+            if topic not in topics and self._reached.get(topic) == ends:
+                continue
             if topic not in topics and not self._is_followed(topic):
                 continue
             reached = self._reached.get(topic, {})

@@ -14,21 +14,24 @@ from deltalake import DeltaTable
 
 from local_stack.demo.stack import query_mirror
 from stream_jobs.cuts import read_cuts
+from stream_jobs.cuts.cut_target import CutTargetFinder
 from stream_jobs.delta.housekeeping import vacuum
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable as DeltaLog
 from stream_jobs.run.assembly import batch_applier
 from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.topic_filter import NO_SKIPPED_TABLES
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
 from tests.integration.mirror.conftest import run_in_process
 from tests.stream_jobs.topics import PARTITIONS, Kafka, SourceTable, column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from connector.foundation.contract import Sequence
     from stream_jobs.cuts import Cut
     from stream_jobs.run.batch import BatchApplier
+    from stream_jobs.source.requests import Partition
     from tests.integration.mirror.conftest import Job
 
 pytestmark = pytest.mark.kafka
@@ -128,6 +131,27 @@ def test_an_idle_table_is_in_each_cut_with_its_version(
     first, second = cuts(job)
     assert second.tables["shop.wallet"] == first.tables["shop.wallet"]
     assert second.tables["shop.savings"].version == first.tables["shop.savings"].version + 1
+
+
+def test_only_topics_that_have_moved_are_asked_how_far_they_can_be_read(
+    kafka: Kafka, savings: SourceTable, wallet: SourceTable
+) -> None:
+    client = AskingClient(BrokerConfig((kafka.bootstrap,), 20.0, ()))
+    finder = CutTargetFinder.of(client, kafka.prefix, NO_SKIPPED_TABLES)
+    topics = savings.topic, wallet.topic
+    transfer(kafka, savings, wallet, 10)
+    assert finder.newest(topics) is not None
+    savings.insert({"id": 2, "amount": 5})
+    go_on(kafka)
+    client.asked.clear()
+    target = finder.newest(topics)
+    client.close()
+
+    assert savings.topic in client.asked
+    assert wallet.topic not in client.asked
+    assert target is not None
+    for table in savings, wallet:
+        assert sorted(target.ends[table.topic].items()) == sorted(ends(kafka, table))
 
 
 @pytest.mark.usefixtures("first_cut")
@@ -594,6 +618,19 @@ def later(*steps: Callable[[], object]) -> Iterator[None]:
     thread.start()
     yield
     thread.join()
+
+
+class AskingClient(KafkaClient):
+    """Notes the topics whose ends it asks for."""
+
+    def __init__(self, facts: BrokerConfig) -> None:
+        super().__init__(facts)
+        self.asked: set[str] = set()
+
+    def end_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        wanted = list(partitions)
+        self.asked.update(topic for topic, _ in wanted)
+        return super().end_offsets(wanted)
 
 
 @contextmanager
