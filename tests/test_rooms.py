@@ -9,8 +9,12 @@ import ast
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).parents[1]
 LOOSE = {
@@ -35,6 +39,14 @@ def modules() -> dict[str, Path]:
     return found
 
 
+def statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield statements and those in them, without the expressions, which are most of a tree."""
+    for node in body:
+        yield node
+        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+            yield from statements(getattr(node, part, ()))
+
+
 @cache
 def imports() -> dict[str, set[str]]:
     """Return the modules that each module imports, also those under TYPE_CHECKING."""
@@ -42,7 +54,7 @@ def imports() -> dict[str, set[str]]:
     graph: dict[str, set[str]] = {}
     for name, path in known.items():
         found = set()
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in statements(ast.parse(path.read_text("utf-8")).body):
             if isinstance(node, ast.ImportFrom) and node.module is not None:
                 members = {f"{node.module}.{alias.name}" for alias in node.names}
                 found |= members | {node.module}

@@ -17,8 +17,8 @@ from tests.length import length
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-INPUTS_MAX = length(short=150, full=1_000_000)
-SEEDS_MAX = length(short=30, full=60)
+INPUTS_MAX = length(short=75, full=1_000_000)
+SEEDS_MAX = length(short=15, full=60)
 CHANGES_PER_SEED = 12
 
 # An input has at most 64 KiB; a decoder that believed a length would ask for far more than this.

@@ -37,7 +37,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(changed[: draw(st.integers(0, len(changed) * 2))])
 
 
-@settings(max_examples=length(short=100, full=300))
+@settings(max_examples=length(short=50, full=300))
 @pytest.mark.parametrize("ask", ["events", "row_changes", "to_arrow"])
 @given(data=damaged(), start=st.one_of(st.just(4), st.integers(-1, 2000)))
 def test_any_bytes_give_events_or_one_of_our_errors(ask: str, data: bytes, start: int) -> None:

@@ -129,7 +129,7 @@ def duration(text: str) -> timedelta:
     return -found if text.startswith("-") else found
 
 
-@settings(max_examples=length(short=15, full=50))
+@settings(max_examples=length(short=8, full=50))
 @pytest.mark.parametrize(("of", "dates_as_text"), CASES)
 @given(stored=st.lists(st.one_of(st.none(), STORED), max_size=20))
 def test_bytes_become_what_their_values_become(

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 SEED = os.environ.get("SEED", "15")
-STATEMENTS = int(os.environ.get("SESSIONS") or length(short=60, full=2_000))
+STATEMENTS = int(os.environ.get("SESSIONS") or length(short=30, full=2_000))
 DATABASE: Final = "rules_grammar"
 SERVERS: Final = ("mysql_server", "mysql_9", "mariadb_server", "mysql_5_7", "mariadb_10_5")
 _UNSAFE: Final = 1592

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 SEED = int(os.environ.get("SEED", "15"))
-SESSIONS = int(os.environ.get("SESSIONS") or length(short=80, full=600))
+SESSIONS = int(os.environ.get("SESSIONS") or length(short=40, full=600))
 STATEMENTS = 9
 
 MYSQL_VERSIONS = ["5.7", "8.0", "9"]

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.kafka
 
 COLUMNS = (column("id", "int", key=1), column("version", "int"))
 NAMES = ("here", "there")
-STORIES = length(short=2, full=150)
+STORIES = length(short=1, full=150)
 KEYS = 8
 
 Rows = dict[str, dict[int, int]]

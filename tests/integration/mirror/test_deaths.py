@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
-STORIES = length(short=4, full=200)
+STORIES = length(short=2, full=200)
 CHANGES = 40
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kafka
 
-STORIES = length(short=2, full=60)
+STORIES = length(short=1, full=60)
 TABLES = 3
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.schema.alter_clauses import COLUMNS, FULL, PROVEN, UNPROVEN
 from tests.integration.schema.altered_tables import HEAD, STRICT, AlteredTable, altered_table
+from tests.length import length
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 
+# In the short form, MySQL 8.0 has the random statements of test_random_alters.py.
 @pytest.fixture(
     scope="module",
-    params=["mysql_server", "mysql_9", "mariadb_server"],
-    ids=["mysql-8.0", "mysql-9", "mariadb"],
+    params=["mysql_9", "mariadb_server", "mysql_server"][: length(short=2, full=3)],
+    ids=["mysql-9", "mariadb", "mysql-8.0"][: length(short=2, full=3)],
 )
 def server(request: pytest.FixtureRequest) -> Server:
     found: Server = request.getfixturevalue(request.param)

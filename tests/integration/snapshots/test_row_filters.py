@@ -111,7 +111,7 @@ def compared_by_value(where: str) -> str:
 
 @given(where=TREES)
 @settings(
-    max_examples=length(short=150, full=3000),
+    max_examples=length(short=60, full=3000),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

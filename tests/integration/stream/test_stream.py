@@ -13,6 +13,7 @@ from local_stack import KafkaBroker, MariadbServer, MysqlServer
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, read_committed, wait_until
 from tests.integration.packet_proxy import PacketProxy, ends_a_transaction
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,6 +128,9 @@ def test_compressed_transactions_arrive_like_others(stream: Stream) -> None:
     assert int(events[3]) == int(events[2]) + 1
 
 
+# tests/integration/decoding/test_transactions.py compares their rows with those of plain ones, and
+# the life of a pipeline on MariaDB has them.
+@full_only
 def test_compressed_events_of_mariadb_arrive_like_others(
     kafka_broker: KafkaBroker, tmp_path: Path
 ) -> None:
@@ -289,6 +293,9 @@ def test_a_restart_goes_on_where_the_last_run_committed(either_stream: Stream) -
     assert [s.key["id"] for s in stream.changes()] == [1, 2, 3]
 
 
+# tests/integration/stream/test_restarts.py dies at each event by position, and the life of a
+# pipeline without GTIDs has a broker.
+@full_only
 def test_a_stream_by_position_restarts_as_exactly(
     mysql_without_gtid_stream: Stream,
 ) -> None:

@@ -67,7 +67,7 @@ def _named(row: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip(NAMES, [*values, pairs], strict=True))
 
 
-@settings(max_examples=length(short=30, full=2000), deadline=None)
+@settings(max_examples=length(short=15, full=2000), deadline=None)
 @given(ROWS)
 def test_another_implementation_reads_what_is_written(rows: list[tuple[Any, ...]]) -> None:
     codec = Codec(SCHEMA)

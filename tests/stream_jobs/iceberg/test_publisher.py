@@ -285,7 +285,7 @@ def test_random_histories_are_read_as_delta_rs_reads_them(
     seed = int(os.environ.get("SEED", "7"))
     chance = random.Random(seed)
     last = 0
-    for step in range(length(short=25, full=400)):
+    for step in range(length(short=12, full=400)):
         files = [file for file in sample.table.snapshot.files.values() if file.live]
         kind = chance.choice(["append", "append", "kill", "kill", "compact", "columns"])
         if kind == "kill" and files:

@@ -24,7 +24,7 @@ from tests.stream.quarantine.bench import (
 )
 
 ROOMY = 1 << 20
-EXAMPLES = length(short=20, full=50)
+EXAMPLES = length(short=10, full=50)
 _IDS = st.integers(1, 4)
 _TEXTS = st.sampled_from([b"a", b"b", b"c", LARGE])
 _TEXTS_AND_BAD = st.sampled_from([b"a", b"b", LARGE, BAD])
