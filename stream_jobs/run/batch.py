@@ -294,7 +294,9 @@ class BatchApplier:
     ) -> tuple[list[TableWork], dict[str, MirrorError]]:
         """Return the work of each table, and by topic the errors of those that cannot begin."""
         every, failed = [], {}
-        for topic, own in sorted(ranges_by_topic(ranges).items()):
+        topics = ranges_by_topic(ranges)
+        self._states.open(topics)
+        for topic, own in sorted(topics.items()):
             try:
                 state = self._states.of(topic)
                 if state.is_skipped:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
     from stream_jobs.tables.topic_state import TopicState, TopicStates
 
 
-# Mirrors that are opened together.
-_THREADS: Final = 16
 _PAUSE_SECONDS: Final = 0.01
 # A record of a row without one of progress: it comes with the same Kafka transaction.
 _PATIENCE_SECONDS: Final = 5.0
@@ -224,20 +221,16 @@ class CutCoordinator:
 
     def _open(self, topics: Iterable[str]) -> None:
         """Find out where tables are that had no batch since the start."""
-
-        def opened(topic: str) -> TopicState | MirrorError:
-            try:
-                return self._states.of(topic)
-            except MirrorError as error:
-                return error
-
         wanted = sorted(topics)
-        with ThreadPoolExecutor(_THREADS) as pool:
-            for topic, opened_mirror in zip(wanted, pool.map(opened, wanted), strict=True):
-                if isinstance(opened_mirror, MirrorError):
-                    self._failed[topic] = opened_mirror
-                elif opened_mirror.mirror is not None:
-                    self._reached[topic] = dict(opened_mirror.mirror.progress.offsets)
+        self._states.open(wanted)
+        for topic in wanted:
+            try:
+                mirror = self._states.of(topic).mirror
+            except MirrorError as error:
+                self._failed[topic] = error
+            else:
+                if mirror is not None:
+                    self._reached[topic] = dict(mirror.progress.offsets)
 
     def _has_come(self, state: TopicState, ends: Mapping[int, int]) -> bool:
         reached = self._reached.get(state.topic, {})

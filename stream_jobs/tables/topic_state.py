@@ -5,11 +5,13 @@ A new checkpoint begins at the offsets that the mirrors hold themselves (`Mirror
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from stream_jobs.apply.modes import MODES
 from stream_jobs.apply.modes.mode import Mode
+from stream_jobs.apply.table_failures import DEFECT_TYPES
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, job_errors, setting_errors, shard_errors
 from stream_jobs.paths import table_path
@@ -62,6 +64,10 @@ def path_in(storage: Storage, schema: TableSchema) -> str:
     return mirror_path(storage, *schema.place)
 
 
+# A bucket answers slowly, but many questions at the same time.
+_THREADS: Final = 16
+
+
 class TopicStates:
     """The topics that had records; a mirror is looked at when its topic first has some."""
 
@@ -87,6 +93,24 @@ class TopicStates:
             state = self._states[topic] = self._load(topic)
             state.cursor = cursor
         return state
+
+    def open(self, topics: Iterable[str]) -> None:
+        """Look at the mirrors of `topics` together, so that `of` knows them.
+
+        An error is left to `of`, which looks again.
+        """
+        unknown = [topic for topic in topics if not self._is_known(topic)]
+        if len(unknown) > 1:
+            with ThreadPoolExecutor(_THREADS) as pool:
+                list(pool.map(self._try, unknown))
+
+    def _is_known(self, topic: str) -> bool:
+        state = self._states.get(topic)
+        return state is not None and state.is_known
+
+    def _try(self, topic: str) -> None:
+        with suppress(MirrorError, *DEFECT_TYPES):
+            self.of(topic)
 
     def name(self, topic: str) -> str:
         """Return `database.table`; the topic if that is not known."""
@@ -156,10 +180,6 @@ class TopicStates:
         return mirror
 
 
-# A bucket answers slowly, but many questions at the same time.
-_THREADS: Final = 16
-
-
 @dataclass(frozen=True, slots=True)
 class MirrorOffsets:
     """Finds the offsets in the mirrors; Spark sends it to the process of the stream."""
@@ -187,8 +207,8 @@ class MirrorOffsets:
                 return {}
             return {} if mirror is None else dict(mirror.progress.offsets)
 
-        with ThreadPoolExecutor(_THREADS) as pool:
-            pairs = list(zip(known, pool.map(of, known), strict=True))
+        states.open(known)
+        pairs = [(topic, of(topic)) for topic in known]
         return nest_offsets(
             {(topic, number): at for topic, offsets in pairs for number, at in offsets.items()}
         )

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
 
+from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.run.assembly import mirror_offsets, own_checkpoint
 from stream_jobs.source.client import KafkaClient
+from stream_jobs.tables.schema_registry import SchemaRegistry
+from stream_jobs.tables.table_options import TableOptionsResolver
+from stream_jobs.tables.topic_state import TopicStates
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from stream_jobs.delta.storage import StoredFile
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.topics import Kafka
 
@@ -46,6 +53,38 @@ def test_a_new_checkpoint_begins_at_the_offsets_of_the_tables(
     assert begin(client, [*topics, f"{kafka.prefix}.shop.no_schema"]) == {
         table.topic: kafka.end_offsets(table.topic) for table in tables[:2]
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting(LocalStorage):
+    """A folder in which a list of files comes when three of them are asked for."""
+
+    barrier: Barrier = field(default_factory=lambda: Barrier(3, timeout=20))
+
+    def list(self, folder: str, start_after: str = "") -> Iterator[StoredFile]:
+        self.barrier.wait()
+        return LocalStorage.list(self, folder, start_after)
+
+
+def test_the_mirrors_of_a_batch_are_looked_at_together(
+    kafka: Kafka, job: Job, client: KafkaClient
+) -> None:
+    tables = [SourceTable(kafka, name, (ID,)).create() for name in ("a", "b", "c")]
+    for table in tables:
+        table.insert({"id": 1})
+    job.apply()
+    choices = TableOptionsResolver.of_settings(job.settings())
+    registry = SchemaRegistry(client, kafka.prefix, choices=choices)
+    registry.refresh()
+    folder = job.settings().mirror.path
+    states = TopicStates(Meeting(folder), folder, registry, choices)
+    states.open(table.topic for table in tables)
+    for table in tables:
+        mirror = states.of(table.topic).mirror
+        assert mirror is not None
+        assert {str(number): end for number, end in mirror.progress.offsets.items()} == (
+            kafka.end_offsets(table.topic)
+        )
 
 
 def test_a_pipeline_has_a_checkpoint_of_its_own_in_the_home_of_its_user(
