@@ -28,6 +28,9 @@ _SOME_TESTS = 1_000
 # and 180 s beside the other workers; a slow machine takes twice as long. After an end in the middle
 # of a call to the Java virtual machine, all later tests of that session would fail.
 _SPARK_SECONDS = 900
+# How many new objects let the garbage collector look for circles. With the usual 700, a worker
+# spends a thirtieth of its time there.
+_OBJECTS = 10_000
 # The number of this worker of pytest-xdist, and how many there are.
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -116,6 +119,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
     if not session.config.getoption("loadgroup", default=False):
         return
     lost = [

@@ -19,6 +19,7 @@ from tests.foundation.errors.texts import text_of
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import failure_of, run_to_end, wait_until_settled
 from tests.integration.packet_proxy import CHECKSUM_LENGTH, PacketProxy
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -203,7 +204,7 @@ def test_a_limit_that_is_lowered_while_the_stream_goes_on_sets_its_table_alone_a
     assert fences_of(stream) == [("small", "K120")]
 
 
-@pytest.mark.parametrize("compression", ["uncompressed", "gzip"])
+@pytest.mark.parametrize("compression", ["uncompressed", pytest.param("gzip", marks=full_only)])
 def test_a_topic_with_a_compression_of_its_own_counts_the_bytes_before_it(
     stream: Stream, compression: str
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from connector.foundation.errors import ConfigError
 from connector.stream.source.condition_parser import Condition
 from local_stack import connect
+from tests.length import length
 
 if TYPE_CHECKING:
     from pymysql.cursors import Cursor
@@ -87,7 +88,7 @@ def compare(endpoint: Endpoint, database: str) -> None:
     fill(endpoint, database)
     with connect(endpoint, database) as connection, connection.cursor() as cursor:
 
-        @settings(max_examples=600, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=length(short=200, full=600), suppress_health_check=list(HealthCheck))
         @given(CONDITIONS, st.sampled_from(MODES))
         def chooses_the_same(where: str, mode: str) -> None:
             try:
