@@ -12,6 +12,7 @@ A table that cannot go on is set aside, and the batch goes on without it: see `i
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Final
 
@@ -31,6 +32,7 @@ from stream_jobs.tables.maintenance import TableMaintenance
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.quarantine_files import QuarantinedTable, ResumeRequest
 from stream_jobs.tables.schema_evolution import statement_schema_ranges
+from stream_jobs.tables.table_ranges import TableRanges
 from stream_jobs.tables.table_work import Rounds, TableWork
 from stream_jobs.tables.topic_state import TopicStates
 
@@ -313,7 +315,17 @@ class BatchApplier:
                 failed[topic] = error
             except DEFECT_TYPES as error:
                 failed[topic] = table_defect(topic, error)
+        self._find_truncates([work.ranges for work in every])
         return every, failed
+
+    def _find_truncates(self, every: Sequence[TableRanges]) -> None:
+        """Ask once for the ends of all partitions of truncates that some modes have to know."""
+        places = {own.truncates_place: own for own in every}
+        wanted = [place for place in places if place is not None]
+        # After an error, each table asks for itself, so that the error is that of a table.
+        with suppress(MirrorError):
+            for place, end in self.services.client.written_offsets(wanted).items():
+                places[place].truncates_written = end
 
     def _begun(self, topic: str, ranges: Sequence[OffsetRange]) -> Mapping[int, int]:
         """Return where a table begins that has no work, because its mirror cannot be read."""

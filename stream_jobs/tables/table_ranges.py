@@ -20,6 +20,7 @@ from stream_jobs.apply.changes import TRUNCATES
 from stream_jobs.apply.modes.mode import Mode, Truncation
 from stream_jobs.apply.task_messages import PartResult
 from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.source.requests import Partition
 from stream_jobs.source.sequence import PackedSequence, Truncate
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.mirror_context import MirrorContext
@@ -100,6 +101,8 @@ class TableRanges:
         self.held: set[int] = set()
         self.starts: dict[int, int] = {}
         self._further = _FURTHER
+        # The end of `truncates_place`, with what cannot be read yet; None: it was not asked for.
+        self.truncates_written: int | None = None
         self.find_starts()
 
     @property
@@ -128,13 +131,21 @@ class TableRanges:
         own = self._state.mirror
         return 0 if own is None else own.progress.offsets.get(TRUNCATES, 0)
 
+    @property
+    def truncates_place(self) -> Partition | None:
+        """The partition of truncates; None if the mode does not have to know all of them."""
+        is_asked = self._state.mode.truncation is Truncation.CHANGES
+        return (self._state.topic, TRUNCATES) if is_asked else None
+
     @cached_property
     def are_truncates_known(self) -> bool:
         """Whether the batch has all of them, also those that cannot be read yet."""
-        if self._state.mode.truncation is not Truncation.CHANGES:
+        place = self.truncates_place
+        if place is None:
             return False
-        place = self._state.topic, TRUNCATES
-        return self.truncates_end >= self._services.client.written_offsets([place])[place]
+        if self.truncates_written is None:
+            self.truncates_written = self._services.client.written_offsets([place])[place]
+        return self.truncates_end >= self.truncates_written
 
     def left(self) -> tuple[OffsetRange, ...]:
         """Return what is to be read; nothing if everything was applied before."""

@@ -120,6 +120,26 @@ def test_a_batch_ends_at_a_cut_with_the_versions_of_all_tables(
     assert second.left_out == {}
 
 
+def test_the_truncates_of_all_histories_of_a_batch_are_asked_for_together(
+    kafka: Kafka, job: Job, savings: SourceTable, wallet: SourceTable
+) -> None:
+    with applier(job, tables=[{"match": ["shop.*"], "mode": "history"}]) as batches:
+        for amount in (10, 30):
+            transfer(kafka, savings, wallet, amount)
+            client = batches.services.client
+            assert isinstance(client, AskingClient)
+            client.written.clear()
+            ranges = [
+                OffsetRange(table.topic, number, 0, end)
+                for table in (savings, wallet)
+                for number, end in ends(kafka, table)
+            ]
+            report = batches.apply(ranges)
+            assert sorted(report.tables) == ["shop.savings", "shop.wallet"]
+            places = {(savings.topic, 0), (wallet.topic, 0)}
+            assert [asked for asked in client.written if asked <= places] == [places]
+
+
 @pytest.mark.usefixtures("first_cut")
 def test_an_idle_table_is_in_each_cut_with_its_version(
     kafka: Kafka, job: Job, savings: SourceTable
@@ -621,23 +641,29 @@ def later(*steps: Callable[[], object]) -> Iterator[None]:
 
 
 class AskingClient(KafkaClient):
-    """Notes the topics whose ends it asks for."""
+    """Notes the topics whose ends it asks for, and the partitions of each request for both."""
 
     def __init__(self, facts: BrokerConfig) -> None:
         super().__init__(facts)
         self.asked: set[str] = set()
+        self.written: list[set[Partition]] = []
 
     def end_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         wanted = list(partitions)
         self.asked.update(topic for topic, _ in wanted)
         return super().end_offsets(wanted)
 
+    def written_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        wanted = set(partitions)
+        self.written.append(wanted)
+        return super().written_offsets(wanted)
+
 
 @contextmanager
 def applier(job: Job, **sections: Any) -> Iterator[BatchApplier]:
     """The part of the job that applies batches."""
     settings = job.settings(**sections)
-    client = KafkaClient(settings.kafka.facts())
+    client = AskingClient(settings.kafka.facts())
     yield batch_applier(settings, client, run_in_process, lambda: 2)
     client.close()
 
