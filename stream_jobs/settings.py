@@ -251,6 +251,41 @@ class CutSettings(Section):
     retention_hours: Annotated[int, Field(ge=0)] = 0
 
 
+class LoadSettings(Section):
+    """The source, if the job reads the rows of first copies there."""
+
+    # mysql://user@host:port/, with the options of the connector's URLs.
+    url: SecretStr | None = None
+    password: SecretStr | None = None
+    password_file: Path | None = None
+    # Called for each login, as the connector's source.password_command.
+    password_command: list[str] = []
+    # Ranges that are read at a time, over all workers.
+    connections: Annotated[int, Field(ge=1, le=256)] = 4
+    # Rows that one task reads, about; they become one data file.
+    range_rows: Annotated[int, Field(ge=1, le=10_000_000)] = 500_000
+    # As snapshot.pace, threads_running_max and pause_query of the connector.
+    pace: Literal["adaptive", "full"] = "adaptive"
+    threads_running_max: Annotated[int, Field(ge=0)] = 0
+    pause_query: str | None = None
+
+    @model_validator(mode="after")
+    def _one_password(self) -> LoadSettings:
+        given = self.password, self.password_file, self.password_command
+        if sum(value is not None and value != [] for value in given) > 1:
+            raise UnfitValueError(settings_errors.TWO_PASSWORDS)
+        return self
+
+    def read_password(self) -> str | None:
+        """Return the password; None if the URL has it, or the command writes it.
+
+        Raises ConfigError if the file cannot be read.
+        """
+        if self.password_file is not None:
+            return read_secret("first_load.password_file", self.password_file)
+        return None if self.password is None else self.password.get_secret_value()
+
+
 def _as_database(value: str) -> str:
     if not re.fullmatch(r"(?:[^{}]|\{database\})+", value):
         raise UnfitValueError(setting_errors.DATABASE_NAME, value=value)
@@ -340,6 +375,7 @@ class Settings(FileSettings):
     tables: list[TableSettings] = Field(default_factory=list)
     iceberg: IcebergSettings = IcebergSettings()
     cuts: CutSettings = CutSettings()
+    first_load: LoadSettings = LoadSettings()
     replica: ReplicaSettings = ReplicaSettings()
     catalog: CatalogSettings = CatalogSettings()
     trigger: TriggerSettings = TriggerSettings()

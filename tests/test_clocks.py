@@ -58,6 +58,7 @@ REASONS: Final = {
     "connector/stream/snapshot/table_reader.py TableReader._read_keys": KEPT,
     "connector/stream/snapshot/copy_output.py CopyOutput.now_ms": WRITTEN,
     "connector/stream/snapshot/copy_output.py CopyOutput._put_state": WRITTEN,
+    "connector/stream/snapshot/copy_output.py CopyOutput.announce": WRITTEN,
     "connector/stream/snapshot/copy_output.py CopyOutput.put_chunk": WRITTEN,
     "connector/stream/snapshot/copy_output.py CopyOutput.put_rows_gone": KEPT,
     "connector/stream/snapshot/copy_output.py CopyOutput.delete_rows": WRITTEN,

@@ -130,6 +130,9 @@ class MirrorSide:
 
         Raises MirrorError if the mirror does not hold the current rows.
         """
+        load = mirror.progress.load
+        if load is not None and load.phase != "complete":
+            raise MirrorError(verify_errors.LOADING, table=schema.name)
         self._mirror = mirror
         self._table = schema.name
         # What cuts call the Delta table.

@@ -128,6 +128,7 @@ SKIPPED = NOT_COMPARED.because("it has no mirror by choice (skip = true)", was="
 MODE = NOT_COMPARED.because(
     "its mirror has the mode {mode}, without a current row of each key", was="V202"
 )
+LOADING = NOT_COMPARED.because("its first rows are being loaded from the source")
 HIDDEN_KEY = NOT_COMPARED.because("the replica does not show the key: {columns}", was="V203")
 NO_KEY = NOT_COMPARED.because("it has no primary key, and no mirror with the mode rows", was="V208")
 NO_RANGES = NOT_COMPARED.because(

@@ -46,6 +46,7 @@ from connector.stream.quarantine.guard import STOP
 from connector.stream.sink.checks import NewestKey, check_limits, inspect, newest_keys
 from connector.stream.sink.recovery import RecoveredState, require_position
 from connector.stream.sink.schema_registry import open_registry
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.copy_commands import signal_rows
 from connector.stream.snapshot.copy_recovery import copy_states
 from connector.stream.source import followed_tables
@@ -167,6 +168,8 @@ def check_pipeline(
     # Raises for a table of signals that is not followed.
     signal_rows(settings, TableFilter(settings.source.tables, settings.source.exclude_tables))
     check = _Check(settings, console, waiting)
+    if settings.snapshot.to == "mirror":
+        check.tell_of_load()
     recovered = check.kafka()
     check.registry()
     if recovered is None:
@@ -212,6 +215,10 @@ class _Check:
                 stands = f"goes on at {visible(last.file)}:{last.position}"
             self._print(f"Kafka {servers}: pipeline {name} {stands}")
         return recovered
+
+    def tell_of_load(self) -> None:
+        """Say what consumers get of tables whose first rows no topic has."""
+        self._print(str(Message(copy_errors.NOT_IN_TOPICS, {})), style="yellow")
 
     def registry(self) -> None:
         """Ask the schema registry, if records need one, whether it answers and lets us in."""

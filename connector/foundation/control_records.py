@@ -59,6 +59,9 @@ class SnapshotRecord(TypedDict):
     # fails before it takes rows back, the other one counts again.
     before: str
     error_before: str  # of the other one, if it failed
+    # Names the load by which the Spark job gets these rows: no topic has them. "" for a copy whose
+    # rows are records.
+    load: str
 
 
 class PreparedXaRecord(TypedDict):

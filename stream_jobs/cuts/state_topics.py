@@ -36,6 +36,7 @@ class DeliveredPosition(NamedTuple):
     bound: PackedSequence  # all changes before the moment are below it, and no other one is
     # Tables with rows that foreign keys have changed, and that are not copied yet.
     cascaded: frozenset[str] = frozenset()
+    server_uuid: str = ""  # of the server that the position belongs to
 
     @classmethod
     def of(cls, record: control_records.ProgressRecord) -> DeliveredPosition:
@@ -56,7 +57,8 @@ class DeliveredPosition(NamedTuple):
             for database, tables in record["cascaded_rows"].items()
             for table in tables
         )
-        return cls(record["flavour"], record["gtid_set"], place, packed, cascaded)
+        server = record.get("server_uuid", "")
+        return cls(record["flavour"], record["gtid_set"], place, packed, cascaded, server)
 
 
 class ProgressTopic:
@@ -169,18 +171,36 @@ class SnapshotTopic:
         self._client = client
         self.topic = contract.control_topic(prefix, contract.SNAPSHOT_TOPIC_SUFFIX)
         self._read_to = 0
+        self._is_there = False
         # By the key of a copy: its table, and why that does not have all rows.
         self._incomplete: dict[bytes, tuple[str, str]] = {}
+        # By the key of a copy: its table, and the load that stands for it.
+        self._loads: dict[bytes, tuple[tuple[str, str], str]] = {}
 
     def incomplete(self, end: int) -> dict[str, str]:
         """Return the tables that are not copied up to offset `end`, and why.
 
         Raises MirrorError if the brokers do not answer.
         """
+        self._read(end)
+        return dict(self._incomplete.values())
+
+    def loads(self) -> dict[tuple[str, str], str]:
+        """Return by (database, table) the loads of tables whose first rows are not in their topics.
+
+        Raises MirrorError if the brokers do not answer.
+        """
+        self._is_there = self._is_there or self.topic in self._client.partition_counts()
+        if self._is_there:
+            self._read(self._client.end_offsets([(self.topic, 0)])[self.topic, 0])
+        return dict(self._loads.values())
+
+    def _read(self, end: int) -> None:
         if end < self._read_to:
             # The topic was made again.
             self._read_to = 0
             self._incomplete.clear()
+            self._loads.clear()
         if end > self._read_to:
             first = self._client.first_offsets([(self.topic, 0)])[self.topic, 0]
             wanted = OffsetRange(self.topic, 0, max(first, self._read_to), end)
@@ -188,13 +208,17 @@ class SnapshotTopic:
                 for key, value in zip(columns.keys, columns.values, strict=True):
                     self._take(key or b"", value)
             self._read_to = end
-        return dict(self._incomplete.values())
 
     def _take(self, key: bytes, value: bytes | None) -> None:
         self._incomplete.pop(key, None)
+        self._loads.pop(key, None)
         try:
             record: control_records.SnapshotRecord = read_document(value or b"{}")
-            name, reason = f"{record['database']}.{record['table']}", _REASONS[record["phase"]]
+            name, phase = f"{record['database']}.{record['table']}", record["phase"]
         except (ValueError, KeyError, TypeError):
-            return  # it is complete, or of another program
-        self._incomplete[key] = name, reason
+            return  # of another program
+        if phase in _REASONS:
+            self._incomplete[key] = name, _REASONS[phase]
+        # Older states have none.
+        if load := record.get("load"):
+            self._loads[key] = (record["database"], record["table"]), load

@@ -11,17 +11,25 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from connector.foundation.errors import ConfigError
+from connector.foundation.settings.sections import SnapshotSettings
+from connector.replication.server.addresses import source_settings
 from stream_jobs.apply.key_index import IndexFolder
 from stream_jobs.apply.task import run_task
 from stream_jobs.apply.task_messages import PartResult, Task
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.cuts.cut_target import CutTargetFinder
+from stream_jobs.cuts.state_topics import ProgressTopic, SnapshotTopic
 from stream_jobs.delta import change_data, housekeeping
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.rest_catalog import RestCatalog
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
+from stream_jobs.load import load_errors
+from stream_jobs.load.loader import Loader, LoadPlan, RangeRunner, Teller
+from stream_jobs.load.range_task import RangeJob, RangeResult, load_range
+from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.paths import own_folder
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.cut_coordinator import CutCoordinator, CutHistory
@@ -89,6 +97,16 @@ def batch_applier(
     upkeep = TableMaintenance(template, run, cores, threads, target)
     if iceberg is not None:
         upkeep = replace(upkeep, kept_since=iceberg.kept_since)
+    prefix = kafka.topic_prefix
+    loads = TableLoads(
+        services,
+        states,
+        SnapshotTopic(client, prefix),
+        ProgressTopic(client, prefix),
+        knows_source=settings.first_load.url is not None,
+    )
+    # Also if there is no new record, there may be rows that are to be loaded.
+    loads.held()
     return BatchApplier(
         services,
         states,
@@ -97,7 +115,42 @@ def batch_applier(
         CutCoordinator(targets, record, states, kafka.max_offsets_per_trigger),
         ownership,
         iceberg,
+        loads,
     )
+
+
+def table_loader(
+    settings: Settings, applier: BatchApplier, run: RangeRunner, tell: Teller
+) -> Loader | None:
+    """Return what loads the tables of `applier`; None if the settings name no source.
+
+    Raises ConfigError for a wrong URL, or a file of the password that cannot be read.
+    """
+    own = settings.first_load
+    if own.url is None or applier.loads is None:
+        return None
+    password = own.read_password()
+    try:
+        source = source_settings(own.url.get_secret_value(), password=password)
+    except ConfigError as error:
+        raise ConfigError(load_errors.URL, why=error) from error
+    source = source.model_copy(update={"password_command": own.password_command})
+    snapshot = SnapshotSettings(
+        connections=own.connections,
+        pace=own.pace,
+        threads_running_max=own.threads_running_max,
+        pause_query=own.pause_query,
+    )
+    kafka, mirror = settings.kafka, settings.mirror
+    template = Task(
+        kafka.facts(),
+        applier.services.storage,
+        index_folder(mirror),
+        mirror.zero_dates,
+        kafka.max_bytes_per_task,
+    )
+    plan = LoadPlan(source, snapshot, own.range_rows)
+    return Loader(applier.services, applier.loads, template, plan, run, applier.check_owner, tell)
 
 
 def catalog_publisher(own: IcebergSettings, files: TableFiles) -> CatalogPublisher | None:
@@ -186,6 +239,17 @@ def start_workers(session: SparkSession) -> threading.Thread:
 def _import_task(number: int) -> int:
     """Run in a worker: to find this function, it has imported what tasks need."""
     return number
+
+
+def range_runner(session: SparkSession) -> RangeRunner:
+    """Return a function that reads a range in a Spark job of one task, from any thread."""
+    context = session.sparkContext
+
+    def run(job: RangeJob) -> RangeResult:
+        (result,) = context.parallelize([job], 1).map(load_range).collect()
+        return result
+
+    return run
 
 
 def spark_runner(session: SparkSession) -> Runner:

@@ -21,6 +21,7 @@ from stream_jobs.apply.table_failures import DEFECT_TYPES, concerns_one_table, t
 from stream_jobs.cuts.cut import Cut
 from stream_jobs.delta.log import now
 from stream_jobs.errors import MirrorError
+from stream_jobs.load.table_loads import TableLoads, has_passed
 from stream_jobs.run.cut_coordinator import CutCoordinator
 from stream_jobs.run.iceberg_publication import IcebergPublication
 from stream_jobs.run.job_state import Owner, Ownership
@@ -55,12 +56,13 @@ class BatchApplier:
         cuts: CutCoordinator,
         ownership: Ownership | None = None,
         iceberg: IcebergPublication | None = None,
+        loads: TableLoads | None = None,
     ) -> None:
         """Apply tables in `rounds`, and then do the upkeep.
 
         Each batch looks first whether `ownership` still holds, and ends at one of `cuts`. It leaves
-        new versions to `iceberg`. Raises MirrorError if it cannot be read which tables are set
-        aside.
+        new versions to `iceberg`. Tables of `loads` wait until their rows are loaded. Raises
+        MirrorError if it cannot be read which tables are set aside.
         """
         self.services = services
         self._states = states
@@ -69,12 +71,20 @@ class BatchApplier:
         self._cuts = cuts
         self._ownership = ownership
         self.iceberg = iceberg
+        self.loads = loads
+        # The topics that have not come to the bound of the last batch.
+        self._late: set[str] = set()
         self._isolation = Quarantine(services)
 
     @property
     def owner(self) -> Owner | None:
         """Which process the mirror belongs to; None if nobody has taken it."""
         return None if self._ownership is None else self._ownership.owner
+
+    def check_owner(self) -> None:
+        """Raise MirrorError if another process has taken the mirror."""
+        if self._ownership is not None:
+            self._ownership.check()
 
     @property
     def set_aside(self) -> frozenset[str]:
@@ -93,9 +103,8 @@ class BatchApplier:
         Raises the MirrorError of what concerns more than one table, after all tables that can be
         committed were committed.
         """
-        if self._ownership is not None:
-            self._ownership.check()
-        began, aside = time.monotonic(), self.set_aside
+        self.check_owner()
+        began, aside = time.monotonic(), self._left_alone()
         schemas = schema_topic(self.services.registry.prefix)
         own = [span for span in ranges if span.topic not in {schemas, *aside}]
         if any(span.topic == schemas for span in ranges):
@@ -113,9 +122,11 @@ class BatchApplier:
         """
         if not self._cuts.has_news():
             return None
-        if self._ownership is not None:
-            self._ownership.check()
-        self._cuts.begin((), self.set_aside)
+        self.check_owner()
+        return self._cut_now()
+
+    def _cut_now(self) -> Cut | None:
+        self._cuts.begin((), self._left_alone())
         cut = self._end_at_cut((), {}, {})
         if self.iceberg is not None:
             self.iceberg.note((), cut)
@@ -135,8 +146,7 @@ class BatchApplier:
         requests = self._isolation.requests()
         if not requests:
             return None
-        if self._ownership is not None:
-            self._ownership.check()
+        self.check_owner()
         began = time.monotonic()
         ranges, failed = [], {}
         for topic, request in requests.items():
@@ -146,8 +156,70 @@ class BatchApplier:
                 ranges += self._isolation.ranges(topic)
             except MirrorError as error:
                 failed[topic] = error
+        # These wait for rows of the source, whatever their topics have.
+        loaded = frozenset[str]() if self.loads is None else self.loads.reading() & requests.keys()
+        resumed = [self._isolation.go_on(topic) for topic in sorted(loaded)]
+        requests = {topic: own for topic, own in requests.items() if topic not in loaded}
+        ranges = [span for span in ranges if span.topic not in loaded]
         bound = self._cuts.bound(requests)
-        return self._apply(ranges, bound, requests, failed, began=began, required=ranges)
+        report = self._apply(ranges, bound, requests, failed, began=began, required=ranges)
+        report.resumed.extend(resumed)
+        return report
+
+    @property
+    def are_loaded(self) -> bool:
+        """Whether tables waited for their rows at the last look; any thread may ask."""
+        return self.loads is not None and bool(self.loads.left_out())
+
+    @property
+    def waits_for_loads(self) -> bool:
+        """Whether rows of such tables are being read, without a problem."""
+        return self.loads is not None and bool(
+            self.loads.left_out().keys() - self.loads.problems.keys()
+        )
+
+    def catch_up(self) -> BatchReport | None:
+        """Apply records of tables whose rows are loaded; None if there are none.
+
+        Large ones take several calls, so that other tables do not wait. Raises as `apply`.
+        """
+        loads = {} if self.loads is None else self.loads.catching_up()
+        loads = {topic: own for topic, own in loads.items() if topic not in self.set_aside}
+        if self.loads is None or not loads:
+            return None
+        self.check_owner()
+        began = time.monotonic()
+        bound = self._cuts.bound(loads)
+        delivered = self._cuts.delivered
+        if delivered is None:
+            return None
+        ranges = [span for topic in loads for span in self._ranges_left(topic)]
+        report = self._apply(ranges, bound, {}, began=began, loaded=frozenset(loads))
+        self._cuts.miss()
+        complete = [
+            topic
+            for topic, load in loads.items()
+            if load.end is not None and topic not in self._late and has_passed(delivered, load.end)
+        ]
+        for topic in complete:
+            self.loads.complete(topic)
+        if complete:
+            self._cut_now()
+        return report
+
+    def _ranges_left(self, topic: str) -> list[OffsetRange]:
+        """Return what a table lacks up to the moment of the last look at the topics."""
+        own = self._states.of(topic).mirror
+        begun = {} if own is None else own.progress.offsets
+        return [
+            OffsetRange(topic, number, begun.get(number, 0), end)
+            for number, end in sorted(self._cuts.ends(topic).items())
+            if begun.get(number, 0) < end
+        ]
+
+    def _left_alone(self) -> frozenset[str]:
+        """Return the topics that a batch does not apply."""
+        return self.set_aside if self.loads is None else self.set_aside | self.loads.held()
 
     def _apply(
         self,
@@ -158,17 +230,25 @@ class BatchApplier:
         *,
         began: float,
         required: Sequence[OffsetRange] = (),
+        loaded: frozenset[str] = frozenset(),
     ) -> BatchReport:
-        """Apply `ranges` up to `bound`, and `required` also beyond it."""
+        """Apply `ranges` up to `bound`, and `required` also beyond it; those of `loaded` in steps.
+
+        Such a batch does not end at a cut.
+        """
         phases = {"plan": 0.0, "tasks": 0.0, "commit": 0.0, "upkeep": 0.0}
         every, errors = self._begin(ranges, requests, bound)
+        for work in every:
+            if work.topic in loaded:
+                work.ranges.limit(_RETRIED_RECORDS)
         errors |= failed
         phases["plan"] = time.monotonic() - began
         self._rounds.run(every, phases)
         self._reach(every, required, bound, phases)
         at = time.monotonic()
         errors |= {work.topic: work.error for work in every if work.error is not None}
-        cut = self._end_at_cut(every, errors, requests)
+        self._late = errors.keys() | {w.topic for w in every if not w.ranges.has_come}
+        cut = self._end_at_cut(every, errors, requests, loaded)
         phases["commit"] += time.monotonic() - at
         at = time.monotonic()
         kept = [kept for w in every if w.error is None and (kept := w.outcome.kept) is not None]
@@ -262,15 +342,17 @@ class BatchApplier:
         every: Sequence[TableWork],
         errors: Mapping[str, MirrorError],
         requests: Mapping[str, ResumeRequest],
+        loaded: frozenset[str] = frozenset(),
     ) -> Cut | None:
         """Write a cut if the tables have come to it, and nothing concerns more than one table."""
         self._cuts.note(every)
-        if requests or not all(map(concerns_one_table, errors.values())):
+        if requests or loaded or not all(map(concerns_one_table, errors.values())):
             return None
         left_out = {
             record.topic: (record.table, f"[{record.code}] {record.reason}")
             for record in self._isolation.records.values()
         }
+        left_out |= {} if self.loads is None else self.loads.left_out()
         for topic, error in errors.items():
             left_out[topic] = self._states.name(topic), f"[{error.code.code}] {error.text}"
         return self._cuts.finish(left_out)
@@ -282,6 +364,8 @@ class BatchApplier:
             self._cuts.record.forget(self._states.name(request.topic))
         self._isolation.rebuild(request, self._states.merged)
         self._forget(request.topic)
+        if self.loads is not None:
+            self.loads.forget(request.topic)
 
     def _forget(self, topic: str) -> None:
         """Look at the mirror of a topic again."""

@@ -99,6 +99,11 @@ class CutCoordinator:
         self._aim(topics)
         return None if self._target is None else self._target.delivered.bound
 
+    @property
+    def delivered(self) -> DeliveredPosition | None:
+        """The moment of the target; None without one."""
+        return None if self._target is None else self._target.delivered
+
     def later(self, bound: PackedSequence) -> PackedSequence | None:
         """Wait for a target after `bound`, and return its sequence; `bound` if none comes in time.
 

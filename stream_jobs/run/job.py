@@ -34,7 +34,13 @@ from connector.foundation.errors.message import Message
 from stream_jobs.apply.task import collect_garbage_rarely
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, job_errors
-from stream_jobs.run.assembly import batch_applier, spark_runner, start_workers
+from stream_jobs.run.assembly import (
+    batch_applier,
+    range_runner,
+    spark_runner,
+    start_workers,
+    table_loader,
+)
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.job_state import RunRecord
@@ -193,10 +199,10 @@ class StreamJob:
             client = KafkaClient(self._settings.kafka.facts())
             query = self._start(session, client)
             try:
-                with self._watch(client), self._publish():
+                with self._watch(client), self._publish(), self._load(session):
                     self._await(query)
                     if self._settings.trigger.kind == "availableNow":
-                        while self._retry():
+                        while self._retry() or self._catch_up() or self._wait_for_loads():
                             pass
                         self._move_on()
             finally:
@@ -276,7 +282,7 @@ class StreamJob:
             pause = interval
             if time.monotonic() - self._looked_at >= self._settings.trigger.interval_seconds:
                 # A large table is resumed in steps, between which the others have their turn.
-                if self._retry():
+                if self._retry() or self._catch_up():
                     pause = _STEP_SECONDS
                 else:
                     self._looked_at = time.monotonic()
@@ -297,6 +303,25 @@ class StreamJob:
         self._metrics.end_batch(report)
         self._lines.write_retried(report)
         return not self._stop.is_set()
+
+    def _catch_up(self) -> bool:
+        """Apply what loaded tables lack; return whether there may be more to do."""
+        assert self._applier is not None
+        if self._stop.is_set() or not self._applier.are_loaded:
+            return False
+        with self._batch():
+            report = self._applier.catch_up()
+        if report is None:
+            return False
+        self._metrics.end_batch(report)
+        self._lines.write_retried(report)
+        return not self._stop.is_set()
+
+    def _wait_for_loads(self) -> bool:
+        """Wait a little if ranges of tables are being read; return whether some are."""
+        assert self._applier is not None
+        is_loading = self._applier.waits_for_loads and self._settings.first_load.url is not None
+        return is_loading and not self._stop.wait(_STEP_SECONDS)
 
     def _move_on(self) -> None:
         """Write a cut if the source has gone on without changing the tables."""
@@ -326,6 +351,21 @@ class StreamJob:
         return publishing(
             iceberg, every, lambda: self._notices.note_unpublished(iceberg.queue.problems)
         )
+
+    @contextmanager
+    def _load(self, session: SparkSession) -> Iterator[None]:
+        assert self._applier is not None
+        loader = table_loader(
+            self._settings, self._applier, range_runner(session), self._lines.write
+        )
+        if loader is None:
+            yield
+            return
+        loader.start()
+        try:
+            yield
+        finally:
+            loader.close()
 
     @contextmanager
     def _batch(self) -> Iterator[None]:

@@ -35,6 +35,7 @@ WAITING: Final = "records wait"
 NO_MIRROR: Final = "no mirror"
 NO_KEY: Final = "no key"
 SKIPPED: Final = "skipped"
+LOADING: Final = "is loaded"
 SET_ASIDE: Final = "set aside"
 RESUMING: Final = "to be resumed"
 UNREADABLE: Final = "unreadable"
@@ -230,6 +231,9 @@ class Overview:
             self._needed |= offsets.needed(topic, begun)
         if own is not None:
             status.state = WAITING if status.waiting else CURRENT
+            load = own.progress.load
+            if load is not None and load.phase != "complete":
+                status.state = LOADING
         return status
 
     def _opened(self, schema: TableSchema, status: TableStatus) -> MirrorTable | None:

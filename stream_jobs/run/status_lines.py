@@ -12,6 +12,9 @@
     {"event": "idle", "end_offsets", "set_aside"}
     {"event": "no_mirror", "topic", "error", "code"}
     {"event": "no_cuts", "error", "code"}
+    {"event": "loading", "table", "rows", "estimated_rows"}
+    {"event": "loaded", "table", "rows"}
+    {"event": "load_waits", "table", "error", "code"}
     {"event": "not_registered", "table", "error", "code"}
     {"event": "not_published", "table", "error", "code"}
     {"event": "interrupted", "error", "code", "retry_in_seconds"}
@@ -47,6 +50,8 @@ it is one (else null). `retried` is a batch of tables that `resume` has named. `
 code, which `binlog-connector explain` explains. Fields may be added, but none is removed or changes
 its meaning.
 
+`loading`, every half minute, says how many rows of a table were read from the source, and `loaded`
+that all were; `load_waits` says why a load waits, which is tried again.
 `no_cuts` says why batches do not end at cuts at the moment; the tables go on.
 `trace` comes before a `failed` or `interrupted` line if the error is not one of the catalogue.
 `interrupted` says why the job waits for Kafka. `not_kept` says why the mirror does not record how

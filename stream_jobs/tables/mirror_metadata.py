@@ -24,6 +24,8 @@ one at which the table got the mirror's list. The same list can come back after 
 *Last.* The last change that was applied, with its transaction at the source. Each version of the
 table shows it in its history.
 
+*Load.* Some tables' first rows are read from the source, and their topic has only what came later.
+
 *Partitions.* With more partitions a key moves to another one, and its changes are no longer read
 in order: the job stops, see `mirror.PARTITIONS_ADDED`.
 
@@ -44,6 +46,7 @@ from stream_jobs.errors import MirrorError, job_errors, setting_errors
 from stream_jobs.source.column_types import mask_of
 from stream_jobs.source.sequence import HI, LO, PackedSequence, Truncate
 from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.load_state import TableLoad
 
 if TYPE_CHECKING:
     from stream_jobs.apply.modes.mode import Mode
@@ -167,12 +170,14 @@ class Progress:
     source_ts_ms: int | None = None  # when the source committed the latest applied change
     truncates: tuple[Truncate, ...] = ()  # in order
     last: LastChange | None = None
+    # The rows that came from the source and not from the topic, if some did.
+    load: TableLoad | None = None
 
     @classmethod
     def read(cls, text: str) -> Progress:
         """Read what `write` returned; raises ValueError, KeyError or TypeError for other text."""
         document: dict[str, Any] = json.loads(text)
-        floor, last = document["floor"], document["last"]
+        floor, last, load = document["floor"], document["last"], document.get("load")
         return cls(
             document["schema"],
             PackedSequence(*document["since"]),
@@ -184,12 +189,15 @@ class Progress:
             document["source_ts_ms"],
             tuple(Truncate(PackedSequence(hi, lo), us) for hi, lo, us in document["truncates"]),
             None if last is None else LastChange(PackedSequence(*last[0]), last[1]),
+            None if load is None else TableLoad.read(load),
         )
 
     def write(self) -> str:
         """Return the JSON that the log holds."""
+        load = {} if self.load is None else {"load": self.load.document()}
         return json.dumps(
-            {
+            load
+            | {
                 "schema": self.schema_id,
                 "since": self.since,
                 "floor": self.floor,

@@ -8,7 +8,7 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from stream_jobs.apply.modes.mode import Mode
+from stream_jobs.apply.modes.mode import Mode, ModeColumn
 from stream_jobs.apply.task_messages import MirrorDescription, PartResult, RecordMapping
 from stream_jobs.delta.actions import DataFile, Metadata
 from stream_jobs.delta.columns import Column
@@ -20,7 +20,7 @@ from stream_jobs.source.column_types import ColumnType, holds_all_values
 from stream_jobs.source.sequence import PackedSequence, Truncate
 from stream_jobs.source.table_schema import Shard, TableSchema
 from stream_jobs.tables import mirror_metadata
-from stream_jobs.tables.column_changes import ColumnChange, SchemaChange
+from stream_jobs.tables.column_changes import ColumnChange, SchemaChange, all_columns
 from stream_jobs.tables.merged_table import MergedTable
 from stream_jobs.tables.shard_table import ShardTable
 
@@ -250,6 +250,33 @@ class MirrorTable:
         self._commit(
             TableCommit(new=new, removed=old, data_change=False), "OPTIMIZE", self.progress
         )
+
+    def commit_load(self, files: Sequence[DataFile], progress: mirror_metadata.Progress) -> None:
+        """Commit rows that were read from the source. Raises CommitConflict as `commit_rows`."""
+        key = mirror_metadata.row_key_of(self.delta.snapshot.configuration)
+        self._commit(TableCommit(new=files, key=key), "WRITE", progress)
+
+    def commit_new_load(
+        self, schema: TableSchema, more: Sequence[ModeColumn], progress: mirror_metadata.Progress
+    ) -> None:
+        """Commit that a load begins again: its rows are gone, and the columns may be others.
+
+        Raises CommitConflict as `commit_rows`.
+        """
+        snapshot = self.delta.snapshot
+        columns = all_columns(schema, snapshot.metadata.last_id, more)
+        metadata = snapshot.metadata.with_columns(columns).with_properties(
+            mirror_metadata.properties_of(schema)
+        )
+        change = TableCommit(metadata=metadata, removed=tuple(snapshot.files.values()))
+        self._commit(change, "CHANGE COLUMNS", progress)
+
+    def commit_load_end(self) -> None:
+        """Commit that nothing of a load is missing. Raises CommitConflict as `commit_rows`."""
+        load = self.progress.load
+        assert load is not None
+        progress = replace(self.progress, load=load.completed())
+        self._commit(TableCommit(data_change=False), "WRITE", progress)
 
     def refresh(self) -> None:
         """Read what others have committed."""

@@ -117,6 +117,11 @@ class TableRanges:
         return all(self.starts[number] >= end for number, end in self._ends.items())
 
     @property
+    def has_come(self) -> bool:
+        """Whether everything below the bound was applied up to the ends."""
+        return all(n in self.held or self.starts[n] >= end for n, end in self._ends.items())
+
+    @property
     def begun(self) -> dict[int, int]:
         """By partition, the first record that is not in the mirror."""
         own = self._state.mirror

@@ -202,6 +202,8 @@ class RegistrySettings(Section):
 class SnapshotSettings(Section):
     """How tables are copied while the stream goes on."""
 
+    # Where the rows of the copies at the start go: "mirror": the Spark job reads them itself.
+    to: Literal["topics", "mirror"] = "topics"
     # Connections that read; each has one chunk at a time.
     connections: Annotated[int, Field(ge=1, le=32)] = 2
     chunk_rows: Annotated[int, Field(ge=1, le=1_000_000)] = 20_000
@@ -378,6 +380,29 @@ class Settings(FileSettings):
     def _has_heartbeats(self) -> Settings:
         if self.source.heartbeat_statement and not self.delivery.heartbeat_interval_seconds:
             raise UnfitValueError(settings_errors.NO_HEARTBEATS)
+        return self
+
+    @model_validator(mode="after")
+    def _rows_without_records(self) -> Settings:
+        """Check that nothing needs the records of the rows that the Spark job reads itself."""
+        if self.snapshot.to == "topics":
+            return self
+        others = (
+            ("source.start", str(self.source.start), self.source.start != "snapshot"),
+            ("source.columns", self.source.columns, self.source.columns),
+            ("source.exclude_columns", self.source.exclude_columns, self.source.exclude_columns),
+            ("source.masks", "[…]", self.source.masks),
+            ("envelope.profile", self.envelope.profile, self.envelope.of_debezium is not None),
+            ("notifications.log", True, self.notifications.log),
+            (
+                "notifications.kafka_topic",
+                self.notifications.kafka_topic,
+                self.notifications.kafka_topic,
+            ),
+        )
+        for key, value, is_set in others:
+            if is_set:
+                raise UnfitValueError(settings_errors.LOADED_BY_MIRROR, key=key, value=value)
         return self
 
     @model_validator(mode="after")

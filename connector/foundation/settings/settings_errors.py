@@ -298,6 +298,14 @@ FULL_PACE = configuration_error(
     "keep one of the two",
     cause="At full pace, only snapshot.pause_query holds reading back.",
 )
+LOADED_BY_MIRROR = configuration_error(
+    "C251",
+    'snapshot.to = "mirror" does not go with {key} = {value}',
+    'set snapshot.to = "topics", or leave {key} at its default',
+    cause="The Spark job reads the rows of the first copy itself, and no topic has them. So they "
+    "are not what {key} makes of records, and nobody is told of them.",
+    example={"key": "envelope.profile", "value": "debezium"},
+)
 NO_REGISTRY_URLS = configuration_error(
     "C187",
     "{key} = {value} needs the URLs of a schema registry",

@@ -10,7 +10,8 @@
 A payload of 2^24 - 1 bytes or more fills packets of exactly 2^24 - 1 bytes up to one that is
 shorter, and may be empty. Numbers rise by one from the query's 0 and wrap at 256.
 
-`TextRows` receives small results. The rows of a copied table go to a receiver that encodes them.
+`TextRows` receives small results. The rows of a copied table go to a receiver that encodes them, or
+to `CellRows`, from which whole columns are read.
 
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_response_text_resultset.html
 """
@@ -19,8 +20,8 @@ from __future__ import annotations
 
 from typing import Final, NoReturn, final
 
-from librt.strings import read_i32_le
-from mypy_extensions import i64
+from librt.strings import BytesWriter, read_i32_le, write_i64_le
+from mypy_extensions import i64, u8
 
 from connector.binlog.log_errors import ProtocolError, TruncatedPayload
 from connector.binlog.payload_reader import LENENC_NULL, PayloadReader
@@ -255,3 +256,54 @@ class TextRows(RowReceiver):
             else:
                 cells.append(row.read_lenenc_bytes().decode("utf-8", "backslashreplace"))
         self.rows.append(cells)
+
+
+@final
+class CellRows(RowReceiver):
+    """The rows of a large result as they came, and where each cell is.
+
+    Cells come in the order of the rows. `bounds` has two numbers of 64 bits for each cell,
+    little-endian: where it begins and ends in `data`; they never fall. `nulls` has a byte for each
+    cell, 1 for NULL.
+    """
+
+    __slots__ = ("_bounds", "_data", "_nulls", "count")
+
+    def __init__(self) -> None:
+        self._data = BytesWriter()
+        self._bounds = BytesWriter()
+        self._nulls = BytesWriter()
+        self.count: i64 = 0
+
+    def put_row(self, data: bytes, start: i64, end: i64) -> None:
+        """Take a row. Raises TruncatedPayload if its last cell has no end."""
+        moved: i64 = len(self._data) - start
+        self._data.write(data[start:end])
+        at = start
+        while at < end:
+            length: i64 = data[at]
+            is_null = length == LENENC_NULL
+            if length <= LENENC_NULL:
+                at += 1
+            else:
+                reader = PayloadReader(data, at, end)
+                length = reader.read_lenenc()
+                at = reader.offset
+            if is_null:
+                length = 0
+            if length > end - at:
+                raise TruncatedPayload(length, at, end)
+            write_i64_le(self._bounds, at + moved)
+            at += length
+            write_i64_le(self._bounds, at + moved)
+            self._nulls.append(u8(1 if is_null else 0))
+        self.count += 1
+
+    @property
+    def size(self) -> i64:
+        """Bytes of the rows so far."""
+        return len(self._data)
+
+    def take(self) -> tuple[bytes, bytes, bytes]:
+        """Return `data`, `bounds` and `nulls` of all rows."""
+        return self._data.getvalue(), self._bounds.getvalue(), self._nulls.getvalue()

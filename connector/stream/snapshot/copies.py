@@ -1,5 +1,6 @@
 """The copies of one pipeline: which tables to copy, and the results."""
 
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 
@@ -142,8 +143,10 @@ class Copies:
 
     def copy_all(self, tables: Sequence[tuple[str, str]], reason: str) -> None:
         snapshot = self.notifications.start(tables, initial=reason == AT_START)
+        is_loaded = reason == AT_START and self._settings.to == "mirror"
         for database, table in tables:
-            self.copy(TableState(database, table, reason=reason, snapshot=snapshot))
+            load = uuid.uuid4().hex if is_loaded else ""
+            self.copy(TableState(database, table, reason=reason, snapshot=snapshot, load=load))
         self.notifications.settle()
 
     def signal_number(self) -> int:
@@ -359,6 +362,9 @@ class Copies:
         state.ended_at_ms = self._output.now_ms
         state.ranges = []
         self.notifications.end(state)
+        if state.load:
+            self._log.info("the Spark job loads the rows of a table", table=state.name)
+            return
         self._log.info(
             "copied",
             table=state.name,

@@ -23,6 +23,14 @@ NONE_FOLLOWED_YET = code.notice(
     "look at the names in it, and at the grants",
     cause="A pipeline may start before its tables are created. It copies each of them as it comes.",
 )
+NOT_IN_TOPICS = code.notice(
+    "R309",
+    'snapshot.to = "mirror": the rows of the first copies are in no topic, and consumers of the '
+    "topics other than the Spark job get only what changes from now on",
+    "set first_load.url in the configuration of the Spark job, or, for other consumers, "
+    'snapshot.to = "topics"',
+    cause="The Spark job reads these rows from the source itself.",
+)
 NONE_FAILED = code.configuration_error(
     "R305",
     "{pattern}: no copy of such a table has failed",

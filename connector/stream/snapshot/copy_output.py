@@ -150,6 +150,12 @@ class CopyOutput:
         self._copied_rows.keep(schema, refused, read_at, _sequence(first), now_us)
         return rows, len(refused)
 
+    def announce(self, schema: TableSchema) -> None:
+        """Write the columns of a table whose rows are read by somebody else; make its topic."""
+        # It raises if another table has the topic.
+        self._target.require_topic(self._encoder.tables.topic(schema.database, schema.table))
+        self._announce(schema, self._position.between(1), self._clock.now_us())
+
     def delete_rows(self, schema: TableSchema, keys: AnySequence[bytes], read_us: int) -> int:
         """Write that the rows with these keys of records are gone, except for kept back keys.
 

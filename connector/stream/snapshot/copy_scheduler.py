@@ -209,11 +209,14 @@ class CopyScheduler:
             return
         if copy.takes_back:
             copy.takes_back = False
+            state.load = ""
             try:
                 self._output.replace_rows(state.database, state.table)
             except errors.UnsupportedChange as error:
                 yield table_copy.CopyFailure(copy, error)
                 return
+        if not planned.ranges:
+            state.load = ""
         key = [column.declared for column in planned.table.order_columns] if planned.ranges else []
         if state.phase != "copying" or not key or state.key != key:
             if state.rows and not state.where:
@@ -349,7 +352,9 @@ class CopyScheduler:
             elif position is not None and position >= copy.planned.end:
                 # Before that position, a window would collect the keys of everything that the
                 # stream has to catch up with.
-                if copy.waits_for_group:
+                if copy.state.load:
+                    yield from table_copy.left_to_mirror(copy, self._output, self.drop)
+                elif copy.waits_for_group:
                     small.append(copy)
                 else:
                     self._ask_for_rows(copy, readers)

@@ -3,10 +3,11 @@
 A `TableCopy` knows which rows to read next, and which were written.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
-from connector.foundation.errors import ConnectorError
+from connector.foundation.errors import ConnectorError, TopicRefused, UnsupportedChange
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.read_pace import chunk_rows
 from connector.stream.envelope.key_windows import TableWindows
@@ -322,3 +323,24 @@ class TableAbsence:
 
 
 CopyEvent = CopyStart | CopyProgress | CopyEnd | CopyFailure | TableAbsence
+
+
+def left_to_mirror(
+    copy: TableCopy, output: CopyOutput, drop: Callable[[TableCopy], None]
+) -> Iterator[CopyEvent]:
+    """End a copy whose rows the Spark job reads itself: it needs the columns alone.
+
+    A table that has changed since it was looked at is dropped, and looked at again.
+    """
+    planned = copy.planned
+    assert planned is not None
+    if copy.watched.changes != copy.asked_at:
+        drop(copy)
+        return
+    try:
+        output.announce(planned.table.schema)
+    except (UnsupportedChange, TopicRefused) as error:
+        yield CopyFailure(copy, error)
+        return
+    yield CopyEnd(copy)
+    output.put_state(copy.state)

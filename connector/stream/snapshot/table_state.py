@@ -57,6 +57,7 @@ class TableState:
     together: str = ""
     before: Literal["", "complete", "failed"] = ""
     error_before: str = ""
+    load: str = ""
 
     @property
     def name(self) -> str:
@@ -88,6 +89,8 @@ class TableState:
 
     def replace(self, known: TableState) -> None:
         """Note what a copy was that this one replaces."""
+        # Until this one takes rows back, those of the other one count.
+        self.load = known.load
         if known.takes_back:
             self.before, self.error_before = known.before, known.error_before
         elif known.phase == "complete":
@@ -104,7 +107,9 @@ class TableState:
         if self.where or not self.before:
             return None
         error = (self.error_before or error) if self.before == "failed" else ""
-        return TableState(self.database, self.table, self.before, self.reason, error=error)
+        return TableState(
+            self.database, self.table, self.before, self.reason, error=error, load=self.load
+        )
 
     def encode(self) -> bytes:
         """Return the value of the record."""

@@ -108,6 +108,10 @@ class SelectSession:
             if not result.ended:
                 self.close()
 
+    def read_rows(self, sql: str, receiver: RowReceiver) -> None:
+        """Run a SELECT and give its rows to `receiver`."""
+        self._run(sql, receiver)
+
     def close(self) -> None:
         """End the connection; a running statement raises SourceUnavailable. Idempotent."""
         self._socket.close()

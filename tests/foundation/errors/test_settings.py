@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.foundation.errors import ConfigError
+from connector.foundation.errors.message import Message
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.sections import KafkaSettings, TlsSettings
@@ -70,6 +71,35 @@ def test_a_limit_of_threads_for_a_pace_that_has_none(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_settings(path)
     assert text_of(settings_errors.FULL_PACE) in caught.value.text
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("[notifications]\nlog = true", "notifications.log", True),
+        ('[envelope]\nprofile = "debezium"', "envelope.profile", "debezium"),
+    ],
+)
+def test_rows_without_records_for_what_needs_records(
+    tmp_path: Path, section: str, key: str, value: object
+) -> None:
+    path = tmp_path / "c.toml"
+    text = MINIMAL.format(failover="", protocol="PLAINTEXT")
+    path.write_text(f'{text}[snapshot]\nto = "mirror"\n{section}\n')
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path)
+    expected = Message(settings_errors.LOADED_BY_MIRROR, {"key": key, "value": value})
+    assert expected.text in caught.value.text
+
+
+def test_rows_without_records_of_a_stream_that_begins_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    text = MINIMAL.format(failover="", protocol="PLAINTEXT")
+    text = text.replace("[kafka]", 'start = "earliest"\n[kafka]')
+    path.write_text(f'{text}[snapshot]\nto = "mirror"\n')
+    with pytest.raises(ConfigError) as caught:
+        load_settings(path)
+    assert "source.start = " in caught.value.text
 
 
 def test_a_text_cannot_be_expanded(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import io
 import os
 import pickle
 import sys
+import threading
+import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,8 @@ from connector.foundation.errors import ConnectorError
 from local_stack import java_runtime, spark_jars
 from local_stack.demo.stack import read_mirror
 from stream_jobs.apply.task import run_task
-from stream_jobs.run.assembly import batch_applier
+from stream_jobs.load.range_task import close_sessions, load_range
+from stream_jobs.run.assembly import batch_applier, table_loader
 from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.job import EXIT_FAILED, EXIT_OK, StreamJob
 from stream_jobs.run.metrics import JobMetrics
@@ -42,6 +45,9 @@ if TYPE_CHECKING:
 
     from local_stack import KafkaBroker
     from stream_jobs.apply.task_messages import PartResult, Task
+    from stream_jobs.load.loader import Loader
+    from stream_jobs.load.range_task import RangeJob, RangeResult
+    from stream_jobs.run.batch import BatchApplier
     from stream_jobs.source.topics import Offsets
     from stream_jobs.tables.quarantine_files import ResumedTable
     from tests.integration.database_stream import Stream
@@ -117,6 +123,7 @@ class Job:
         self.exit_code = -1
         self.figures = JobMetrics("test")
         self._offsets: Offsets = {}
+        self._turn = threading.Lock()
         self._batch_id = 0
 
     def settings(self, **sections: Any) -> Settings:
@@ -150,6 +157,7 @@ class Job:
             "no secret",
             TableOptionsResolver.of_settings(settings).skipped,
         )
+        loader = table_loader(settings, applier, self.load_range, lines.write)
         while (report := applier.retry()) is not None:
             self.figures.end_batch(report)
             lines.write_retried(report)
@@ -159,6 +167,8 @@ class Job:
             end = reader.latestOffset(start, limit)
             parts = reader.partitions(start, end)
             if not parts:
+                if loader is not None:
+                    self._load_all(applier, loader, lines)
                 applier.move_on()
                 break
             report = applier.apply([OffsetRange(*row) for part in parts for row in part.ranges])
@@ -183,6 +193,29 @@ class Job:
             self.figures.iceberg = lambda: iceberg.queue.figures
             with publishing(iceberg, 60, lambda: None):
                 pass
+
+    def load_range(self, job: RangeJob) -> RangeResult:
+        """Load a range here; tests replace this."""
+        sent: RangeJob = pickle.loads(pickle.dumps(job))
+        # A worker has one thread.
+        with self._turn:
+            result: RangeResult = pickle.loads(pickle.dumps(load_range(sent)))
+        return result
+
+    def _load_all(self, applier: BatchApplier, loader: Loader, lines: StatusLines) -> None:
+        """Load all tables that can be loaded, and apply what they lack."""
+        loader.start()
+        try:
+            while applier.are_loaded:
+                report = applier.catch_up()
+                if report is not None:
+                    lines.write_retried(report)
+                elif not applier.waits_for_loads:
+                    break
+                time.sleep(0.01)
+        finally:
+            loader.close()
+            close_sessions()
 
     def apply(self, **sections: Any) -> dict[str, Any]:
         """Apply what is there now, which must be at most one batch, and return its line."""

@@ -1,0 +1,44 @@
+"""The first load of tables, whose rows the job reads from the source itself."""
+
+from connector.foundation.errors.code import frame, table_failure
+
+NO_SOURCE = table_failure(
+    "M321",
+    "the first rows of {table} are not in its topic, and the job does not know where to read them",
+    "set first_load.url and its password in the configuration of the job",
+    cause='The connector runs with snapshot.to = "mirror": the job reads the rows of the first '
+    "copy from the source. Until it has them, it applies no change of the table.",
+    example={"table": "erp.orders"},
+)
+OTHER_MODE = table_failure(
+    "M322",
+    "the first rows of {table} are not in its topic, and its mode {mode} keeps changes",
+    'use mode = "current" for the table, or snapshot.to = "topics" in the connector',
+    cause="Rows that are read from the source are no changes: they have no time and no "
+    "transaction, which the other modes store.",
+    example={"table": "erp.orders", "mode": "history"},
+)
+MIRROR_THERE = table_failure(
+    "M323",
+    "{table} is to be loaded, and the mirror at {path} has rows of another copy",
+    "remove this folder, or give the mirror another name in [[tables]]",
+    cause="The connector began a first copy, whose rows replace all that were there. The job "
+    "removes nothing that it did not load for this copy.",
+    example={"table": "erp.orders", "path": "/data/mirror/erp/orders"},
+)
+OTHER_SERVER = table_failure(
+    "M324",
+    "{server} is not the server that the connector reads, and has no GTIDs of MySQL to tell what "
+    "it has",
+    "name the connector's server in first_load.url; a replica can be read on MySQL with GTIDs",
+    cause="The rows of the load must have everything that the topics had when it began. Only "
+    "MySQL's GTIDs say that of any server.",
+)
+NO_SUCH_COLUMNS = table_failure(
+    "M325",
+    "{table} has other columns at the source than its newest schema record",
+    cause="It was altered. The load begins again when the connector has delivered the statement.",
+    example={"table": "erp.orders"},
+)
+ROW = frame("a row of {table}: {why}")
+URL = frame("first_load.url: {why}")

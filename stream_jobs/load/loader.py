@@ -1,0 +1,264 @@
+"""The thread that loads tables, beside the batches of the others.
+
+Each range is a Spark job of one task. How many ranges are read at a time is the pace of the source.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from connector.foundation import errors
+from connector.foundation.errors.message import Message
+from connector.foundation.operating_system import CLOCK
+from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
+from connector.stream.snapshot.source_pace import Read, SourcePace
+from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
+from stream_jobs.errors import MirrorError
+from stream_jobs.load import load_errors
+from stream_jobs.load.range_task import RangeJob, RangeResult, open_session
+from stream_jobs.load.table_loading import (
+    TableLoading,
+    WantedLoad,
+    current_moment,
+    opened_loading,
+)
+from stream_jobs.tables.load_state import SourceMoment
+
+if TYPE_CHECKING:
+    from connector.stream.source.select_session import SelectSession
+    from stream_jobs.apply.task_messages import Task
+    from stream_jobs.load.table_loads import TableLoads
+    from stream_jobs.tables.mirror_context import MirrorContext
+
+RangeRunner = Callable[[RangeJob], RangeResult]
+Teller = Callable[..., None]
+
+# A table whose load has a problem is tried again after so long.
+_RETRY_SECONDS: Final = 30.0
+# The schema record of an altered table comes soon.
+_ALTERED_SECONDS: Final = 1.0
+_IDLE_SECONDS: Final = 0.2
+_TELL_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPlan:
+    """How the source is read."""
+
+    source: SourceSettings
+    settings: SnapshotSettings
+    range_rows: int
+
+
+class Loader:
+    """The thread that loads tables."""
+
+    def __init__(
+        self,
+        services: MirrorContext,
+        loads: TableLoads,
+        template: Task,
+        plan: LoadPlan,
+        run: RangeRunner,
+        check_owner: Callable[[], None],
+        tell: Teller,
+    ) -> None:
+        """Load the tables of `loads` as `plan` says; `run` runs a range somewhere.
+
+        `check_owner` raises if another process has taken the mirror. `tell` gets the name of an
+        event and its fields.
+        """
+        self._tell = tell
+        self._told_at = CLOCK.monotonic()
+        self._services = services
+        self._loads = loads
+        self._template = template
+        self._plan = plan
+        self._run = run
+        self._check_owner = check_owner
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="first-load", daemon=True)
+        self._open: dict[str, TableLoading] = {}
+        self._not_before: dict[str, float] = {}
+        self._session: SelectSession | None = None
+        self._slots = threading.Semaphore(plan.settings.connections)
+        self._pace = SourcePace(plan.settings)
+
+    def start(self) -> None:
+        """Begin to load."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Read no more ranges, and wait for those that are being read."""
+        self._closing.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        with ThreadPoolExecutor(self._plan.settings.connections) as pool:
+            while not self._closing.is_set():
+                if not self._step(pool):
+                    self._closing.wait(_IDLE_SECONDS)
+        if self._session is not None:
+            self._session.close()
+
+    def _step(self, pool: ThreadPoolExecutor) -> bool:
+        """Hand out one range; return whether there was one."""
+        self._open_wanted()
+        self._tell_progress()
+        if not self._slots.acquire(blocking=False):
+            return False
+        taken = self._next_range()
+        if taken is None:
+            self._slots.release()
+            return False
+        loading, place = taken
+        with ExitStack() as stack:
+            stack.callback(self._slots.release)
+            stack.callback(loading.leave_part, place)
+            try:
+                kind = loading.wanted.topic
+                read = stack.enter_context(
+                    self._pace.read(self._own_session(), self._closing, kind)
+                )
+            except errors.ConnectorError as error:
+                self._put_off(loading.wanted.topic, error)
+                return True
+            if self._closing.is_set():
+                return True
+            pool.submit(self._load, loading, place, read, stack.pop_all())
+        return True
+
+    def _tell_progress(self) -> None:
+        now = CLOCK.monotonic()
+        if now - self._told_at < _TELL_SECONDS:
+            return
+        self._told_at = now
+        for loading in list(self._open.values()):
+            load = loading.load
+            if load.phase == "reading":
+                name = loading.wanted.schema.name
+                self._tell(
+                    "loading", table=name, rows=load.rows, estimated_rows=load.estimated_rows
+                )
+
+    def _own_session(self) -> SelectSession:
+        if self._session is None or self._session.is_closed:
+            self._session = open_session(self._plan.source, self._plan.settings)
+        return self._session
+
+    def _open_wanted(self) -> None:
+        wanted = self._loads.wanted()
+        for topic, loading in list(self._open.items()):
+            if topic not in wanted or wanted[topic].id != loading.wanted.id:
+                del self._open[topic]
+        now = CLOCK.monotonic()
+        for topic, own in wanted.items():
+            if topic in self._open or self._not_before.get(topic, 0.0) > now:
+                continue
+            try:
+                loading = self._opened(own)
+            except errors.ConnectorError as error:
+                self._put_off(topic, error)
+            except DEFECT_TYPES as error:
+                self._put_off(topic, table_defect(topic, error))
+            else:
+                if loading is not None:
+                    self._loads.note(topic, None)
+                    self._open[topic] = loading
+
+    def _opened(self, wanted: WantedLoad) -> TableLoading | None:
+        moment = self._loads.moment()
+        if moment is None:
+            return None
+        loading = opened_loading(
+            self._services,
+            wanted,
+            self._own_session(),
+            moment,
+            self._check_owner,
+            self._plan.range_rows,
+        )
+        if loading is not None and loading.load.phase != "reading":
+            self._loads.finish(wanted.topic)
+        return loading
+
+    def _next_range(self) -> tuple[TableLoading, int] | None:
+        for loading in list(self._open.values()):
+            if loading.load.phase != "reading":
+                continue
+            place = loading.take_part()
+            if place is not None:
+                return loading, place
+        return None
+
+    def _load(self, loading: TableLoading, place: int, read: Read, turn: ExitStack) -> None:
+        """Read a range in a task, and commit it."""
+        wanted = loading.wanted
+        with turn:
+            try:
+                job = self._job(loading, place)
+                result = self._run(job)
+                read.rows = result.rows
+                self._take(loading, place, result)
+            except errors.ConnectorError as error:
+                self._put_off(wanted.topic, error)
+            except Exception as error:  # noqa: BLE001 - Spark's errors have many types
+                self._put_off(wanted.topic, table_defect(wanted.topic, error))
+
+    def _job(self, loading: TableLoading, place: int) -> RangeJob:
+        wanted = loading.wanted
+        return RangeJob(
+            self._template,
+            self._plan.source,
+            self._plan.settings,
+            wanted.schema.database,
+            wanted.schema.table,
+            loading.own.facts(wanted.schema, {}),
+            loading.load,
+            place,
+            self._plan.range_rows,
+        )
+
+    def _take(self, loading: TableLoading, place: int, result: RangeResult) -> None:
+        topic = loading.wanted.topic
+        if result.problem is not None:
+            self._put_off_message(topic, result.problem)
+            return
+        if result.is_changed:
+            self._put_off(
+                topic, MirrorError(load_errors.NO_SUCH_COLUMNS, table=loading.wanted.schema.name)
+            )
+            return
+        try:
+            loading.commit(place, result, self._end)
+        except errors.ConnectorError:
+            for file in result.files:
+                with suppress(errors.ConnectorError):
+                    self._services.storage.delete(f"{loading.own.delta.path}/{file.location}")
+            raise
+        if loading.load.phase != "reading":
+            self._tell("loaded", table=loading.wanted.schema.name, rows=loading.load.rows)
+            self._loads.finish(topic)
+
+    def _end(self) -> SourceMoment:
+        with open_session(self._plan.source, self._plan.settings) as session:
+            return current_moment(session)
+
+    def _put_off(self, topic: str, error: errors.ConnectorError) -> None:
+        self._put_off_message(topic, error.message)
+
+    def _put_off_message(self, topic: str, problem: Message) -> None:
+        """Open the load of a table again later; say why, once for a reason."""
+        known = self._loads.problems.get(topic)
+        if known is None or known.shown_code is not problem.shown_code:
+            self._tell("load_waits", table=self._loads.name(topic), **errors.fields(problem))
+        self._loads.note(topic, problem)
+        is_altered = problem.code is load_errors.NO_SUCH_COLUMNS
+        pause = _ALTERED_SECONDS if is_altered else _RETRY_SECONDS
+        self._not_before[topic] = CLOCK.monotonic() + pause
+        self._open.pop(topic, None)

@@ -1,0 +1,253 @@
+"""The function that Spark runs to load a range: SELECTs of a source become one data file.
+
+A range is read by several short SELECTs, each of which continues after the last key of the one
+before. Each of them sees everything that was delivered before the watermark. If the table is not
+the one that the load has begun with, before or after the SELECTs, nothing is written.
+
+A Python worker keeps its session for the next range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from threading import Event
+from typing import Any, Final
+
+import pyarrow as pa
+
+from connector.binlog.header import file_number
+from connector.foundation import errors
+from connector.foundation.errors.message import Message
+from connector.foundation.operating_system import CLOCK
+from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
+from connector.replication.protocol.result_set import CellRows
+from connector.replication.read_pace import chunk_rows
+from connector.stream.snapshot.keyset import select_chunk
+from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
+from connector.stream.snapshot.table_state import KeyRange
+from connector.stream.snapshot.watermark import (
+    DeliveredPosition,
+    LogPosition,
+    read_after_delivered,
+)
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import SelectedTable
+from stream_jobs.apply.modes import MODES
+from stream_jobs.apply.table_failures import DEFECT_TYPES, InvalidRecordError, table_defect
+from stream_jobs.apply.task_messages import MirrorDescription, Task
+from stream_jobs.delta.actions import DataFile
+from stream_jobs.delta.compaction import in_key_order
+from stream_jobs.delta.data_skipping import partition_rows
+from stream_jobs.delta.parquet_file import write_file
+from stream_jobs.errors import MirrorError
+from stream_jobs.load import load_errors
+from stream_jobs.load.selected_columns import SelectedCells, mirror_columns
+from stream_jobs.source.sequence import HI, LO
+from stream_jobs.source.table_schema import OWN_PREFIX
+from stream_jobs.tables.load_state import LoadPart, SourceMoment, TableLoad
+
+
+@dataclass(frozen=True, slots=True)
+class RangeJob:
+    """Rows of one table that one task reads, and the mirror that they are for."""
+
+    task: Task
+    source: SourceSettings
+    settings: SnapshotSettings
+    database: str
+    table: str
+    mirror: MirrorDescription
+    load: TableLoad
+    place: int  # of the part in the load
+    rows_max: int  # about
+
+
+@dataclass(frozen=True, slots=True)
+class RangeResult:
+    """What a task has read and written."""
+
+    part: LoadPart
+    rows: int = 0
+    files: tuple[DataFile, ...] = ()
+    # Whether the table is another one than that of the load.
+    is_changed: bool = False
+    problem: Message | None = None
+
+
+def load_range(job: RangeJob) -> RangeResult:
+    """Read the next rows of a part, and write them; errors are results."""
+    part = job.load.parts[job.place]
+    try:
+        return _load(job, part)
+    except errors.ConnectorError as error:
+        close_sessions()
+        return RangeResult(part, problem=error.message)
+    except DEFECT_TYPES as error:
+        close_sessions()
+        name = f"{job.database}.{job.table}"
+        return RangeResult(part, problem=table_defect(name, error).message)
+
+
+def _load(job: RangeJob, part: LoadPart) -> RangeResult:
+    session = _session(job.source, job.settings)
+    table = SelectedTable.describe(session, job.database, job.table)
+    if not is_same_table(table, job.mirror.schema.schema_id, job.load):
+        return RangeResult(part, is_changed=True)
+    delivered = delivered_position(session, job.load.watermark)
+    reader = _Reader(job, session, table, delivered)
+    pieces: list[pa.Table] = []
+    rows, after, done = 0, part.last_key, False
+    while rows < job.rows_max and reader.bytes < job.task.bytes_max and not done:
+        cells, done = reader.next(part, after)
+        if cells.rows:
+            after = cells.of_last(reader.key_places)
+            pieces.append(_stored(job, table, cells))
+            rows += cells.rows
+    if SelectedTable.describe(session, job.database, job.table) != table:
+        return RangeResult(part, is_changed=True)
+    files = _write(job, pa.concat_tables(pieces)) if pieces else ()
+    last = tuple(cell.hex() for cell in after)
+    return RangeResult(LoadPart(part.low, part.high, last, done), rows, files)
+
+
+def is_same_table(table: SelectedTable, schema_id: str, load: TableLoad) -> bool:
+    """Return whether a table has the columns, and the order of keys, of a load."""
+    key = tuple(column.declared for column in table.order_columns)
+    return table.schema.schema_id == schema_id and key == load.key
+
+
+def delivered_position(session: SelectSession, moment: SourceMoment) -> DeliveredPosition:
+    """Return what a SELECT must see. Raises MirrorError on a server that cannot tell."""
+    by_gtid = moment.flavour == "mysql" and moment.gtid is not None
+    if not by_gtid and session.identity.server_uuid != moment.server:
+        raise MirrorError(load_errors.OTHER_SERVER, server=session.name)
+    file, _, position = moment.position.rpartition(":")
+    place = LogPosition(file_number(file), int(position)) if file else None
+    return DeliveredPosition(moment.gtid if by_gtid else None, place)
+
+
+# Of the first SELECT of a range; the next ones have more, as long as they are short and small.
+_FIRST_ROWS: Final = 5_000
+_CHUNK_BYTES: Final = 16 * 1024 * 1024
+
+
+class _Reader:
+    """Reads the rows of one range, SELECT by SELECT."""
+
+    def __init__(
+        self,
+        job: RangeJob,
+        session: SelectSession,
+        table: SelectedTable,
+        delivered: DeliveredPosition,
+    ) -> None:
+        self.bytes = 0
+        names = [column["name"] for column in table.schema.columns]
+        self.key_places = [names.index(column.name) for column in table.order_columns]
+        self._job = job
+        self._session = session
+        self._table = table
+        self._delivered = delivered
+        self._limit = _FIRST_ROWS
+        # A worker that is to end is killed.
+        self._closing = Event()
+
+    def next(self, part: LoadPart, after: list[bytes]) -> tuple[SelectedCells, bool]:
+        """Return the rows after a key, and whether they are the last ones of the part."""
+        while True:
+            limit, began = self._limit, CLOCK.monotonic()
+            try:
+                read: Callable[[str], CellRows] = partial(self._select, part, after, limit)
+                rows, _ = read_after_delivered(
+                    self._session, self._delivered, read, self._closing, transactional=True
+                )
+            except (errors.SourceUnavailable, errors.SourceRefused) as error:
+                if error.number not in TIMEOUTS or limit == 1:
+                    raise
+                self._limit = max(1, limit // 2)
+                continue
+            self.bytes += rows.size
+            seconds = CLOCK.monotonic() - began
+            fitting = _CHUNK_BYTES * max(1, rows.count) // max(1, rows.size)
+            self._limit = max(1, min(chunk_rows(2 * limit, rows.count, seconds), fitting))
+            return SelectedCells(rows, len(self._table.schema.columns)), rows.count < limit
+
+    def _select(self, part: LoadPart, after: list[bytes], limit: int, lock: str) -> CellRows:
+        before, hint = time_limits(self._session, self._job.settings)
+        span = KeyRange(part.low, part.high)
+        sql = select_chunk(self._table, span, after, "", limit, hint)
+        rows = CellRows()
+        self._session.read_rows(f"{before}{sql}{lock}", rows)
+        return rows
+
+
+def _stored(job: RangeJob, table: SelectedTable, cells: SelectedCells) -> pa.Table:
+    """Return rows with the columns of the mirror and the sequence of the load."""
+    mirror, seq = job.mirror, job.load.seq
+    try:
+        data = mirror_columns(cells, table.schema, mirror.schema.columns, job.task.zero_dates)
+    except InvalidRecordError as error:
+        raise MirrorError(load_errors.ROW, table=table.name, why=error.why) from error
+    own: Mapping[str, Any] = {HI: seq.hi, LO: seq.lo}
+    for column in mirror.columns:
+        if column.name.startswith(OWN_PREFIX):
+            values = pa.repeat(pa.scalar(own[column.name], column.type), data.num_rows)
+            data = data.append_column(column.name, values)
+    return data
+
+
+def _write(job: RangeJob, data: pa.Table) -> tuple[DataFile, ...]:
+    """Write the rows like a batch does, with the index of their keys."""
+    task, mirror, mode = job.task, job.mirror, MODES["current"]
+    order, indexed = mode.file_order(mirror.schema), mode.indexed(mirror)
+    columns = [column for column in mirror.columns if column.name not in mirror.partition_by]
+    files = []
+    data = in_key_order(data, order)
+    for values, rows in partition_rows(mirror.path, mirror.columns, mirror.partition_by, data):
+        file = write_file(
+            task.storage,
+            mirror.path,
+            columns,
+            rows,
+            key=(*order, *mirror.cluster_by),
+            partition_values=values,
+        )
+        task.index.keep(mirror.path, file, indexed, rows)
+        files.append(file)
+    return tuple(files)
+
+
+# A table that others have locked waits, and who comes after a SELECT that waits, waits, too.
+_LOCKS: Final = "SET SESSION lock_wait_timeout = 5, innodb_lock_wait_timeout = 5"
+# A worker that hangs must not keep a metadata lock; seconds.
+_IDLE: Final = "SET SESSION idle_transaction_timeout = 30"
+
+_sessions: dict[str, SelectSession] = {}
+
+
+def _session(source: SourceSettings, settings: SnapshotSettings) -> SelectSession:
+    """Return the session of this worker."""
+    place = f"{source.user}@{source.host}:{source.port}"
+    known = _sessions.get(place)
+    if known is not None and not known.is_closed:
+        return known
+    _sessions[place] = session = open_session(source, settings)
+    return session
+
+
+def open_session(source: SourceSettings, settings: SnapshotSettings) -> SelectSession:
+    """Log in to read rows; raises the errors of the login."""
+    session = SelectSession(source, settings.statement_seconds_max)
+    session.query(_LOCKS)
+    if session.identity.flavour == "mariadb":
+        session.query(_IDLE)
+    return session
+
+
+def close_sessions() -> None:
+    """End the sessions of this process."""
+    for session in _sessions.values():
+        session.close()
+    _sessions.clear()

@@ -1,0 +1,213 @@
+"""The load of one table, as the driver sees it: how it begins, and what it commits.
+
+A load begins at the newest progress record: its sequence is the watermark. What was read of a part
+is committed together with the key of its last row. So a load continues, after any crash, with what
+is not committed. If the table is altered meanwhile, the load begins again, at a later watermark.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from connector.binlog.sql_text import sql_text
+from connector.stream.snapshot.keyset import can_be_paged
+from connector.stream.snapshot.watermark import log_end
+from connector.stream.source.selected_table import SelectedTable
+from stream_jobs.apply.modes.mode import Mode
+from stream_jobs.errors import MirrorError
+from stream_jobs.load import load_errors
+from stream_jobs.load.key_parts import key_parts
+from stream_jobs.load.range_task import RangeResult, is_same_table
+from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.column_changes import all_columns
+from stream_jobs.tables.load_state import SourceMoment, TableLoad
+from stream_jobs.tables.mirror_context import MirrorContext
+from stream_jobs.tables.mirror_metadata import Progress
+from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.topic_state import path_in
+
+if TYPE_CHECKING:
+    from connector.stream.source.select_session import SelectSession
+    from stream_jobs.cuts.state_topics import DeliveredPosition
+
+_STATISTICS: Final = """
+    SELECT table_rows AS estimated FROM information_schema.tables
+    WHERE table_schema = {database} AND table_name = {table}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedLoad:
+    """A table that is to be loaded: its topic, its newest columns, and the id of the load."""
+
+    topic: str
+    schema: TableSchema
+    id: str
+    mode: Mode
+
+
+class TableLoading:
+    """The load of one table, whose mirror has the rows that were read."""
+
+    def __init__(
+        self, wanted: WantedLoad, own: MirrorTable, check_owner: Callable[[], None]
+    ) -> None:
+        """Go on with the load of the mirror `own`, which no other thread commits to."""
+        self.wanted = wanted
+        self.own = own
+        self._check_owner = check_owner
+        self._lock = threading.Lock()
+        # The parts that a task reads.
+        self._busy: set[int] = set()
+
+    @property
+    def load(self) -> TableLoad:
+        """How far it has come."""
+        load = self.own.progress.load
+        assert load is not None
+        return load
+
+    def take_part(self) -> int | None:
+        """Return a part to read next, which nobody reads; None if there is none."""
+        with self._lock:
+            for place, part in enumerate(self.load.parts):
+                if not part.done and place not in self._busy:
+                    self._busy.add(place)
+                    return place
+        return None
+
+    def leave_part(self, place: int) -> None:
+        """Let a part be read again from where it was committed."""
+        with self._lock:
+            self._busy.discard(place)
+
+    def commit(self, place: int, result: RangeResult, end: Callable[[], SourceMoment]) -> None:
+        """Commit what was read of a part; after the last one, ask for the `end`.
+
+        Raises MirrorError if another process has taken over, or has committed.
+        """
+        with self._lock:
+            self._check_owner()
+            load = self.load.after_range(place, result.part, result.rows)
+            if load.is_read:
+                load = replace(load, phase="catching up", end=end())
+            self.own.commit_load(result.files, replace(self.own.progress, load=load))
+            self._busy.discard(place)
+
+
+def opened_loading(
+    services: MirrorContext,
+    wanted: WantedLoad,
+    session: SelectSession,
+    moment: DeliveredPosition,
+    check_owner: Callable[[], None],
+    rows_of_a_part: int,
+) -> TableLoading | None:
+    """Begin the load of a table at a moment, or go on with it; None before it has a topic.
+
+    Raises MirrorError if the table cannot be loaded now, and the errors of the session.
+    """
+    schema = wanted.schema
+    _refuse_unfit(wanted)
+    table = SelectedTable.describe(session, schema.database, schema.table)
+    if table.schema.schema_id != schema.schema_id or not can_be_paged(table):
+        raise MirrorError(load_errors.NO_SUCH_COLUMNS, table=schema.name)
+    path = path_in(services.storage, schema)
+    own = MirrorTable.open(services.storage, path, schema.name, services.base)
+    known = None if own is None else own.progress.load
+    if own is not None and (known is None or known.id != wanted.id):
+        where = f"{services.base}/{path}"
+        raise MirrorError(load_errors.MIRROR_THERE, table=schema.name, path=where)
+    if own is not None and known is not None:
+        is_same = own.progress.schema_id == schema.schema_id
+        is_same = is_same and is_same_table(table, schema.schema_id, known)
+        if is_same or known.phase != "reading":
+            return TableLoading(wanted, own, check_owner)
+    offsets = _first_offsets(services, wanted.topic)
+    if not offsets:
+        return None
+    load = _new_load(wanted.id, session, table, moment, rows_of_a_part)
+    check_owner()
+    if own is None:
+        own = _created(services, wanted, path, _progress(schema, offsets, load))
+    else:
+        _begin_again(own, wanted, load)
+    return TableLoading(wanted, own, check_owner)
+
+
+def _refuse_unfit(wanted: WantedLoad) -> None:
+    if wanted.mode.name != "current":
+        raise MirrorError(load_errors.OTHER_MODE, table=wanted.schema.name, mode=wanted.mode.name)
+    wanted.schema.refuse_unknown()
+
+
+def _new_load(
+    id_: str,
+    session: SelectSession,
+    table: SelectedTable,
+    moment: DeliveredPosition,
+    rows_of_a_part: int,
+) -> TableLoad:
+    schema = table.schema
+    sql = _STATISTICS.format(database=sql_text(schema.database), table=sql_text(schema.table))
+    (row,) = session.query(sql) or ({},)
+    estimated = int(row.get("estimated") or 0)
+    parts = key_parts(session, table, rows_of_a_part)
+    return TableLoad(
+        id_,
+        "reading",
+        moment.bound,
+        SourceMoment(moment.server_uuid, moment.flavour, moment.gtid, moment.position),
+        tuple(column.declared for column in table.order_columns),
+        tuple(parts),
+        estimated_rows=estimated,
+    )
+
+
+def _created(
+    services: MirrorContext, wanted: WantedLoad, path: str, progress: Progress
+) -> MirrorTable:
+    schema, mode = wanted.schema, wanted.mode
+    return MirrorTable.create(
+        services.storage,
+        path,
+        schema,
+        all_columns(schema, 0, mode.columns),
+        progress,
+        services.properties,
+        mode,
+    )
+
+
+def _begin_again(own: MirrorTable, wanted: WantedLoad, load: TableLoad) -> None:
+    """Take away what was read before the table was altered."""
+    progress = _progress(wanted.schema, own.progress.offsets, load)
+    own.commit_new_load(wanted.schema, wanted.mode.columns, progress)
+
+
+def _first_offsets(services: MirrorContext, topic: str) -> dict[int, int]:
+    count = services.client.partition_counts().get(topic, 0)
+    first = services.client.first_offsets((topic, number) for number in range(count))
+    return {number: offset for (_, number), offset in first.items()}
+
+
+def _progress(schema: TableSchema, offsets: Mapping[int, int], load: TableLoad) -> Progress:
+    """Return the progress of a mirror without rows: what is before the watermark does not count."""
+    return Progress(
+        schema.schema_id, schema.first, len(offsets), floor=load.seq, offsets=offsets, load=load
+    )
+
+
+def current_moment(session: SelectSession) -> SourceMoment:
+    """Return what the server has executed, after all earlier SELECTs."""
+    identity = session.identity
+    end = log_end(session)
+    name = "gtid_binlog_pos" if identity.flavour == "mariadb" else "gtid_executed"
+    (row,) = session.query(f"SELECT @@GLOBAL.{name} AS found")
+    gtid = (row["found"] or "").replace("\n", "")
+    return SourceMoment(
+        identity.server_uuid, identity.flavour, gtid or None, f"log.{end.file}:{end.position}"
+    )

@@ -1,0 +1,110 @@
+"""How far the load of a table has come: a part of the progress in the mirror's Delta log.
+
+*Watermark.* The moment of a progress record: everything before it is visible to the SELECTs, and no
+change after it has a lower sequence. All loaded rows have this sequence.
+
+*Parts.* Each is read in the order of the key; what was read is committed together with the key of
+its last row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+from stream_jobs.source.sequence import PackedSequence
+
+# The rows are read; the topic is applied up to what the SELECTs have seen; nothing is missing.
+LoadPhase = Literal["reading", "catching up", "complete"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMoment:
+    """A moment of a source's log."""
+
+    server: str  # the UUID of the server that the position belongs to
+    flavour: str
+    gtid: str | None
+    position: str  # FILE:POSITION
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPart:
+    """Rows whose first column of the key is in a range."""
+
+    low: str = ""  # SQL literal, inclusive; "" where the part has no beginning
+    high: str = ""  # the same, exclusive; "" where it has no end
+    last: tuple[str, ...] = ()  # cells of the last key that was read, in hex
+    done: bool = False
+
+    @property
+    def last_key(self) -> list[bytes]:
+        """The cells of the last key; empty before the first row."""
+        return [bytes.fromhex(cell) for cell in self.last]
+
+
+@dataclass(frozen=True, slots=True)
+class TableLoad:
+    """The load of one table."""
+
+    id: str  # as in the state of the copy that it stands for
+    phase: LoadPhase
+    seq: PackedSequence  # of the watermark, and of all loaded rows
+    watermark: SourceMoment
+    key: tuple[str, ...] = ()  # name, type and collation of the columns that order the rows
+    parts: tuple[LoadPart, ...] = ()
+    rows: int = 0
+    estimated_rows: int = 0
+    end: SourceMoment | None = None  # after the last SELECT
+
+    def after_range(self, place: int, part: LoadPart, rows: int) -> TableLoad:
+        """Return the load after more `rows` of a part were read."""
+        parts = tuple(part if n == place else own for n, own in enumerate(self.parts))
+        return replace(self, parts=parts, rows=self.rows + rows)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all rows are read."""
+        return all(part.done for part in self.parts)
+
+    def completed(self) -> TableLoad:
+        """Return the load after everything that its SELECTs have seen was applied."""
+        return replace(self, phase="complete", key=(), parts=())
+
+    def document(self) -> dict[str, Any]:
+        """Return the load for JSON."""
+        return {
+            "id": self.id,
+            "phase": self.phase,
+            "seq": self.seq,
+            "watermark": _fields(self.watermark),
+            "key": self.key,
+            "parts": [[part.low, part.high, part.last, part.done] for part in self.parts],
+            "rows": self.rows,
+            "estimated_rows": self.estimated_rows,
+            "end": None if self.end is None else _fields(self.end),
+        }
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `document` returned; raises KeyError or TypeError for other values."""
+        parts = [
+            LoadPart(low, high, tuple(last), done) for low, high, last, done in document["parts"]
+        ]
+        end = document["end"]
+        return cls(
+            document["id"],
+            document["phase"],
+            PackedSequence(*document["seq"]),
+            SourceMoment(*document["watermark"]),
+            tuple(document["key"]),
+            tuple(parts),
+            document["rows"],
+            document["estimated_rows"],
+            None if end is None else SourceMoment(*end),
+        )
+
+
+def _fields(moment: SourceMoment) -> list[str | None]:
+    return [moment.server, moment.flavour, moment.gtid, moment.position]
