@@ -96,12 +96,11 @@ class CopyOutput:
         gtids = self._position.gtid_set
         return DeliveredPosition(str(gtids) if isinstance(gtids, GtidSet) else None, self.position)
 
-    def topics_of(self, chunks: Iterable[Chunk]) -> list[str]:
-        """Return the topics of tables, without those that `put_chunk` will refuse."""
+    def topics_of(self, schemas: Iterable[TableSchema]) -> list[str]:
+        """Return the topics of tables, without those that are refused when they get a record."""
         topics = []
-        for chunk in chunks:
-            schema = chunk.schema
-            if not chunk.count or self._encoder.tables.outbox_events(schema) is not None:
+        for schema in schemas:
+            if self._encoder.tables.outbox_events(schema) is not None:
                 continue
             try:
                 topics.append(self._encoder.tables.topic(schema.database, schema.table))
@@ -112,7 +111,7 @@ class CopyOutput:
     def has_topics(self, topics: list[str]) -> bool:
         """Return whether topics exist; those that do not are created meanwhile.
 
-        It also returns true if that has failed: `put_chunk` says why.
+        It also returns true if that has failed: `put_chunk` and `announce` say why.
         """
         return self._sink.has_topics(topics)
 

@@ -149,7 +149,7 @@ class CopyScheduler:
             for chunk in result.chunks:
                 self._note_read(chunk)
             if result.chunks:
-                result.topics.extend(self._output.topics_of(one.chunk for one in result.chunks))
+                result.topics.extend(self._output.topics_of(result.schemas))
                 self._read.append(result)
         for copy in [self.copies.numbered(number) for number in jobs.left_out(result)]:
             if copy is not None:
@@ -207,16 +207,15 @@ class CopyScheduler:
         except errors.SourceRefused as error:
             yield table_copy.CopyFailure(copy, error)
             return
+        if copy.takes_back or not planned.ranges:
+            state.load = ""
         if copy.takes_back:
             copy.takes_back = False
-            state.load = ""
             try:
                 self._output.replace_rows(state.database, state.table)
             except errors.UnsupportedChange as error:
                 yield table_copy.CopyFailure(copy, error)
                 return
-        if not planned.ranges:
-            state.load = ""
         key = [column.declared for column in planned.table.order_columns] if planned.ranges else []
         if state.phase != "copying" or not key or state.key != key:
             if state.rows and not state.where:
@@ -343,6 +342,7 @@ class CopyScheduler:
         busy = self._settings.connections + 1
         unplanned: list[TableCopy] = []
         small: list[TableCopy] = []
+        loaded: list[TableCopy] = []
         for copy in self.copies.first(now, large_max=busy, count_max=busy * GROUP_TABLES):
             if copy.gone_at is not None:
                 if position is not None and position >= copy.gone_at:
@@ -353,11 +353,12 @@ class CopyScheduler:
                 # Before that position, a window would collect the keys of everything that the
                 # stream has to catch up with.
                 if copy.state.load:
-                    yield from table_copy.left_to_mirror(copy, self._output, self.drop)
+                    loaded.append(copy)
                 elif copy.waits_for_group:
                     small.append(copy)
                 else:
                     self._ask_for_rows(copy, readers)
+        yield from table_copy.left_to_mirror(loaded, self._output, self.drop)
         self._ask_for_plans([copy for copy in unplanned if not copy.is_asked], readers)
         self._ask_for_groups(small, readers)
 

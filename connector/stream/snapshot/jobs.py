@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from connector.foundation.errors import ConnectorError
 from connector.stream.envelope.copied_chunk import Chunk
+from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.snapshot.keyset import ListedKey
 from connector.stream.snapshot.table_state import KeyRange
 from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition
@@ -122,6 +123,11 @@ class GroupRead:
     def end(self) -> LogPosition:
         """The position that the stream must reach before any of the rows may be written."""
         return max(chunk.end for chunk in self.chunks)
+
+    @property
+    def schemas(self) -> list[TableSchema]:
+        """The column lists of the tables that have rows."""
+        return [one.chunk.schema for one in self.chunks if one.chunk.count]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
-from connector.foundation.errors import ConnectorError, TopicRefused, UnsupportedChange
+from connector.foundation.errors import (
+    ConnectorError,
+    RecordTooLarge,
+    TopicRefused,
+    UnsupportedChange,
+)
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.read_pace import chunk_rows
 from connector.stream.envelope.key_windows import TableWindows
@@ -86,7 +91,9 @@ class TableCopy:
 
     def _group_bytes(self, planned: jobs.TablePlan) -> int | None:
         is_whole = len(self._after) == 1 and not self._after[0]
-        if self.is_alone or self.listed or not is_whole or planned.estimated_rows > self._limit:
+        if self.state.load or self.is_alone or self.listed or not is_whole:
+            return None
+        if planned.estimated_rows > self._limit:
             return None
         size = planned.estimated_rows * _record_bytes(planned)
         return size if size <= self._settings.chunk_bytes_max // _GROUP_PARTS_MIN else None
@@ -114,8 +121,8 @@ class TableCopy:
 
     @property
     def is_large(self) -> bool:
-        """Whether the table is read alone, as its plan says."""
-        return self.planned is not None and self.group_bytes is None
+        """Whether the table is read alone, as its plan says; the mirror's is not read here."""
+        return self.planned is not None and self.group_bytes is None and not self.state.load
 
     @property
     def waits_for_group(self) -> bool:
@@ -326,21 +333,24 @@ CopyEvent = CopyStart | CopyProgress | CopyEnd | CopyFailure | TableAbsence
 
 
 def left_to_mirror(
-    copy: TableCopy, output: CopyOutput, drop: Callable[[TableCopy], None]
+    copies: list[TableCopy], output: CopyOutput, drop: Callable[[TableCopy], None]
 ) -> Iterator[CopyEvent]:
-    """End a copy whose rows the Spark job reads itself: it needs the columns alone.
+    """End copies whose rows the Spark job reads itself: it needs the columns alone.
 
-    A table that has changed since it was looked at is dropped, and looked at again.
+    Nothing happens while their topics are created. A table that has changed since it was looked at
+    is dropped, and looked at again.
     """
-    planned = copy.planned
-    assert planned is not None
-    if copy.watched.changes != copy.asked_at:
-        drop(copy)
+    plans = [(copy, copy.planned) for copy in copies if copy.planned is not None]
+    if not output.has_topics(output.topics_of(planned.table.schema for _, planned in plans)):
         return
-    try:
-        output.announce(planned.table.schema)
-    except (UnsupportedChange, TopicRefused) as error:
-        yield CopyFailure(copy, error)
-        return
-    yield CopyEnd(copy)
-    output.put_state(copy.state)
+    for copy, planned in plans:
+        if copy.watched.changes != copy.asked_at:
+            drop(copy)
+            continue
+        try:
+            output.announce(planned.table.schema)
+        except (UnsupportedChange, RecordTooLarge, TopicRefused) as error:
+            yield CopyFailure(copy, error)
+            continue
+        yield CopyEnd(copy)
+        output.put_state(copy.state)
