@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_settings import SettingsConfigDict
 
 from connector.foundation.settings import settings_errors, values
-from connector.foundation.settings.credentials import KafkaLogin, read_secret
+from connector.foundation.settings.credentials import KafkaLogin, ServerLogin
 from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
 from stream_jobs.errors import setting_errors, shard_errors
 from stream_jobs.source.topics import BrokerConfig
@@ -251,15 +251,11 @@ class CutSettings(Section):
     retention_hours: Annotated[int, Field(ge=0)] = 0
 
 
-class LoadSettings(Section):
+class LoadSettings(ServerLogin):
     """The source, if the job reads the rows of first copies there."""
 
-    # mysql://user@host:port/, with the options of the connector's URLs.
-    url: SecretStr | None = None
-    password: SecretStr | None = None
-    password_file: Path | None = None
-    # Called for each login, as the connector's source.password_command.
-    password_command: list[str] = []
+    section: ClassVar[str] = "first_load"
+
     # Ranges that are read at a time, over all workers.
     connections: Annotated[int, Field(ge=1, le=256)] = 4
     # Rows that one task reads, about; they become one data file.
@@ -269,22 +265,6 @@ class LoadSettings(Section):
     threads_running_max: Annotated[int, Field(ge=0)] = 0
     pause_query: str | None = None
 
-    @model_validator(mode="after")
-    def _one_password(self) -> LoadSettings:
-        given = self.password, self.password_file, self.password_command
-        if sum(value is not None and value != [] for value in given) > 1:
-            raise UnfitValueError(settings_errors.TWO_PASSWORDS)
-        return self
-
-    def read_password(self) -> str | None:
-        """Return the password; None if the URL has it, or the command writes it.
-
-        Raises ConfigError if the file cannot be read.
-        """
-        if self.password_file is not None:
-            return read_secret("first_load.password_file", self.password_file)
-        return None if self.password is None else self.password.get_secret_value()
-
 
 def _as_database(value: str) -> str:
     if not re.fullmatch(r"(?:[^{}]|\{database\})+", value):
@@ -292,37 +272,17 @@ def _as_database(value: str) -> str:
     return value
 
 
-class ReplicaSettings(Section):
+class ReplicaSettings(ServerLogin):
     """The server that the command `replica` keeps equal to the mirror."""
 
-    # mysql://user@host:port/, with the options of the connector's URLs.
-    url: SecretStr | None = None
-    password: SecretStr | None = None
-    password_file: Path | None = None
-    # Called for each login, as the connector's source.password_command.
-    password_command: list[str] = []
+    section: ClassVar[str] = "replica"
+
     # The database of a table at the target.
     database: Annotated[str, AfterValidator(_as_database)] = "{database}"
     # Tables that the first load writes at a time.
     connections: Annotated[int, Field(ge=1, le=32)] = 4
     # Metrics for Prometheus: the process is another one than that of the job.
     listen: values.ListenAddress | None = None
-
-    @model_validator(mode="after")
-    def _one_password(self) -> ReplicaSettings:
-        given = self.password, self.password_file, self.password_command
-        if sum(value is not None and value != [] for value in given) > 1:
-            raise UnfitValueError(settings_errors.TWO_PASSWORDS)
-        return self
-
-    def read_password(self) -> str | None:
-        """Return the password; None if the URL has it, or the command writes it.
-
-        Raises ConfigError if the file cannot be read.
-        """
-        if self.password_file is not None:
-            return read_secret("replica.password_file", self.password_file)
-        return None if self.password is None else self.password.get_secret_value()
 
 
 class TriggerSettings(Section):
@@ -394,12 +354,15 @@ class Settings(FileSettings):
             raise UnfitValueError(setting_errors.NO_SALT)
         return value
 
-    @field_validator("replica")
+    @field_validator("first_load", "replica")
     @classmethod
-    def _no_shards(cls, value: ReplicaSettings, info: ValidationInfo) -> ReplicaSettings:
+    def _no_shards(cls, value: ServerLogin, info: ValidationInfo) -> ServerLogin:
         tables = info.data.get("tables", ())
         if value.url is not None and any(table.shard is not None for table in tables):
-            raise UnfitValueError(shard_errors.SHARD_REPLICA)
+            is_replica = isinstance(value, ReplicaSettings)
+            raise UnfitValueError(
+                shard_errors.SHARD_REPLICA if is_replica else shard_errors.SHARD_LOAD
+            )
         return value
 
     @field_validator("cuts")

@@ -35,6 +35,14 @@ SHARD_REPLICA = configuration_error(
     "use a configuration without shard for the mirror that the replica reads",
     cause="A table of the replica equals one table of the source.",
 )
+SHARD_LOAD = configuration_error(
+    "M743",
+    "the rows of shards cannot be read from the source",
+    'set snapshot.to = "topics" in the connector, and leave first_load.url out; shards that wait '
+    "for a load come with `binlog-connector snapshot`",
+    cause="A first load creates the mirror of a table with the columns of the table alone. Shards "
+    "share the columns of one mirror, so their rows come through Kafka.",
+)
 NO_SHARD = table_failure(
     "M736",
     "the pattern {pattern!r} takes no shard from the name {table}",

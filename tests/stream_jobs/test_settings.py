@@ -54,6 +54,7 @@ def test_every_key_is_documented_with_its_default(pytestconfig: pytest.Config) -
         "kafka",
         "mirror",
         "iceberg",
+        "first_load",
         "replica",
         "catalog",
         "trigger",
@@ -325,6 +326,15 @@ def test_the_replica_has_one_password_and_a_database_with_one_name(tmp_path: Pat
     secret.write_text("pass word\n")
     found = load_settings(write(tmp_path, f'{MINIMAL}[replica]\npassword_file = "{secret}"\n'))
     assert found.replica.read_password() == "pass word"
+
+
+def test_a_password_file_that_is_missing_is_named_with_its_section(tmp_path: Path) -> None:
+    for section in ("first_load", "replica"):
+        lines = f'{MINIMAL}[{section}]\npassword_file = "{tmp_path}/none"\n'
+        found = load_settings(write(tmp_path, lines))
+        login = found.replica if section == "replica" else found.first_load
+        with pytest.raises(ConfigError, match=rf"{section}\.password_file "):
+            login.read_password()
 
 
 @pytest.mark.parametrize(

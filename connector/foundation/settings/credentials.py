@@ -1,4 +1,4 @@
-"""Logins and secrets: TLS and SASL of Kafka, and passwords from a file or a command.
+"""Logins and secrets: Kafka's TLS and SASL, servers by URL, passwords from a file or a command.
 
 The login to Kafka is the same for the connector and the Spark job.
 """
@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
 
@@ -143,3 +143,35 @@ class KafkaLogin(BaseModel):
             "ssl_keyfile": self.ssl_key,
         }
         return arguments | {name: str(path) for name, path in files.items() if path is not None}
+
+
+class ServerLogin(BaseModel):
+    """The keys of a section for a MySQL or MariaDB server that a URL names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    # Its name, for errors.
+    section: ClassVar[str]
+
+    # mysql://user@host:port/, with the options of the connector's URLs.
+    url: SecretStr | None = None
+    password: SecretStr | None = None
+    password_file: Path | None = None
+    # Called for each login, as the connector's source.password_command.
+    password_command: list[str] = []
+
+    @model_validator(mode="after")
+    def _one_password(self) -> Self:
+        given = self.password, self.password_file, self.password_command
+        if sum(value is not None and value != [] for value in given) > 1:
+            raise UnfitValueError(settings_errors.TWO_PASSWORDS)
+        return self
+
+    def read_password(self) -> str | None:
+        """Return the password; None if the URL has it, or the command writes it.
+
+        Raises ConfigError if the file cannot be read.
+        """
+        if self.password_file is not None:
+            return read_secret(f"{self.section}.password_file", self.password_file)
+        return None if self.password is None else self.password.get_secret_value()

@@ -299,7 +299,7 @@ FULL_PACE = configuration_error(
     cause="At full pace, only snapshot.pause_query holds reading back.",
 )
 LOADED_BY_MIRROR = configuration_error(
-    "C251",
+    "C252",
     'snapshot.to = "mirror" does not go with {key} = {value}',
     'set snapshot.to = "topics", or leave {key} at its default',
     cause="The Spark job reads the rows of the first copy itself, and no topic has them. So they "
