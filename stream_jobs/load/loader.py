@@ -6,19 +6,19 @@ Each range is a Spark job of one task. How many ranges are read at a time is the
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from connector.foundation import errors
-from connector.foundation.errors.message import Message
+from connector.foundation.errors.message import Message, Words
 from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.stream.snapshot.source_pace import Read, SourcePace
 from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
-from stream_jobs.errors import MirrorError
+from stream_jobs.errors import CommitConflict, MirrorError
 from stream_jobs.load import load_errors
 from stream_jobs.load.range_task import RangeJob, RangeResult, open_session
 from stream_jobs.load.table_loading import (
@@ -32,6 +32,7 @@ from stream_jobs.tables.load_state import SourceMoment
 if TYPE_CHECKING:
     from connector.stream.source.select_session import SelectSession
     from stream_jobs.apply.task_messages import Task
+    from stream_jobs.cuts.state_topics import DeliveredPosition
     from stream_jobs.load.table_loads import TableLoads
     from stream_jobs.tables.mirror_context import MirrorContext
 
@@ -56,7 +57,7 @@ class LoadPlan:
 
 
 class Loader:
-    """The thread that loads tables."""
+    """The thread that loads tables; a context manager starts and ends it."""
 
     def __init__(
         self,
@@ -87,13 +88,14 @@ class Loader:
         self._not_before: dict[str, float] = {}
         self._session: SelectSession | None = None
         self._slots = threading.Semaphore(plan.settings.connections)
-        self._pace = SourcePace(plan.settings)
+        self._pace = SourcePace(plan.settings, tell=self._tell_held_back)
 
-    def start(self) -> None:
+    def __enter__(self) -> Self:
         """Begin to load."""
         self._thread.start()
+        return self
 
-    def close(self) -> None:
+    def __exit__(self, *exc: object) -> None:
         """Read no more ranges, and wait for those that are being read."""
         self._closing.set()
         self._thread.join()
@@ -126,7 +128,7 @@ class Loader:
                     self._pace.read(self._own_session(), self._closing, kind)
                 )
             except errors.ConnectorError as error:
-                self._put_off(loading.wanted.topic, error)
+                self._put_off([loading.wanted.topic], error.message)
                 return True
             if self._closing.is_set():
                 return True
@@ -152,40 +154,57 @@ class Loader:
         return self._session
 
     def _open_wanted(self) -> None:
+        """Begin loads, or go on with them, until there is enough to read for all connections."""
         wanted = self._loads.wanted()
         for topic, loading in list(self._open.items()):
             if topic not in wanted or wanted[topic].id != loading.wanted.id:
-                del self._open[topic]
+                self._open.pop(topic, None)
         now = CLOCK.monotonic()
-        for topic, own in wanted.items():
-            if topic in self._open or self._not_before.get(topic, 0.0) > now:
-                continue
-            try:
-                loading = self._opened(own)
-            except errors.ConnectorError as error:
-                self._put_off(topic, error)
-            except DEFECT_TYPES as error:
-                self._put_off(topic, table_defect(topic, error))
-            else:
-                if loading is not None:
-                    self._loads.note(topic, None)
-                    self._open[topic] = loading
+        due = [
+            topic
+            for topic in wanted
+            if topic not in self._open and self._not_before.get(topic, 0.0) <= now
+        ]
+        if not due or self._has_enough:
+            return
+        try:
+            moment = self._loads.moment()
+            session = self._own_session()
+        except errors.ConnectorError as error:
+            self._put_off(due, error.message)
+            return
+        for topic in due:
+            # Without a moment, nothing was delivered yet.
+            if moment is None or self._has_enough or self._closing.is_set() or session.is_closed:
+                return
+            self._open_load(wanted[topic], session, moment)
 
-    def _opened(self, wanted: WantedLoad) -> TableLoading | None:
-        moment = self._loads.moment()
-        if moment is None:
-            return None
-        loading = opened_loading(
-            self._services,
-            wanted,
-            self._own_session(),
-            moment,
-            self._check_owner,
-            self._plan.range_rows,
-        )
-        if loading is not None and loading.load.phase != "reading":
-            self._loads.finish(wanted.topic)
-        return loading
+    @property
+    def _has_enough(self) -> bool:
+        """Whether each connection could read another table."""
+        reading = sum(loading.load.phase == "reading" for loading in list(self._open.values()))
+        return reading >= self._plan.settings.connections
+
+    def _open_load(
+        self, wanted: WantedLoad, session: SelectSession, moment: DeliveredPosition
+    ) -> None:
+        topic, rows = wanted.topic, self._plan.range_rows
+        try:
+            loading = opened_loading(
+                self._services, wanted, session, moment, self._check_owner, rows
+            )
+        except errors.ConnectorError as error:
+            self._put_off([topic], error.message)
+            return
+        except DEFECT_TYPES as error:
+            self._put_off([topic], table_defect(topic, error).message)
+            return
+        if loading is None:
+            return
+        self._loads.note([topic], None)
+        self._open[topic] = loading
+        if loading.load.phase != "reading":
+            self._loads.finish(topic)
 
     def _next_range(self) -> tuple[TableLoading, int] | None:
         for loading in list(self._open.values()):
@@ -206,9 +225,9 @@ class Loader:
                 read.rows = result.rows
                 self._take(loading, place, result)
             except errors.ConnectorError as error:
-                self._put_off(wanted.topic, error)
+                self._put_off([wanted.topic], error.message)
             except Exception as error:  # noqa: BLE001 - Spark's errors have many types
-                self._put_off(wanted.topic, table_defect(wanted.topic, error))
+                self._put_off([wanted.topic], table_defect(wanted.topic, error).message)
 
     def _job(self, loading: TableLoading, place: int) -> RangeJob:
         wanted = loading.wanted
@@ -225,40 +244,55 @@ class Loader:
         )
 
     def _take(self, loading: TableLoading, place: int, result: RangeResult) -> None:
-        topic = loading.wanted.topic
-        if result.problem is not None:
-            self._put_off_message(topic, result.problem)
-            return
+        topic, name = loading.wanted.topic, loading.wanted.schema.name
         if result.is_changed:
-            self._put_off(
-                topic, MirrorError(load_errors.NO_SUCH_COLUMNS, table=loading.wanted.schema.name)
-            )
+            raise MirrorError(load_errors.NO_SUCH_COLUMNS, table=name)
+        if result.problem is not None:
+            self._put_off([topic], result.problem)
             return
         try:
             loading.commit(place, result, self._end)
-        except errors.ConnectorError:
+        except CommitConflict:
+            # After another error, the commit may be there.
             for file in result.files:
                 with suppress(errors.ConnectorError):
                     self._services.storage.delete(f"{loading.own.delta.path}/{file.location}")
             raise
         if loading.load.phase != "reading":
-            self._tell("loaded", table=loading.wanted.schema.name, rows=loading.load.rows)
+            self._tell("loaded", table=name, rows=loading.load.rows)
             self._loads.finish(topic)
 
     def _end(self) -> SourceMoment:
         with open_session(self._plan.source, self._plan.settings) as session:
             return current_moment(session)
 
-    def _put_off(self, topic: str, error: errors.ConnectorError) -> None:
-        self._put_off_message(topic, error.message)
-
-    def _put_off_message(self, topic: str, problem: Message) -> None:
-        """Open the load of a table again later; say why, once for a reason."""
-        known = self._loads.problems.get(topic)
-        if known is None or known.shown_code is not problem.shown_code:
-            self._tell("load_waits", table=self._loads.name(topic), **errors.fields(problem))
-        self._loads.note(topic, problem)
+    def _put_off(self, topics: Sequence[str], problem: Message) -> None:
+        """Open the loads of tables again later; say why, once for a reason."""
+        problem = _of_url(problem)
+        known, names = self._loads.problems, self._loads.wanted()
+        new = [
+            names[topic].schema.name
+            for topic in topics
+            if topic in names
+            and ((own := known.get(topic)) is None or own.shown_code is not problem.shown_code)
+        ]
+        if new:
+            self._tell("load_waits", tables=new, **errors.fields(problem))
+        self._loads.note(topics, problem)
         is_altered = problem.code is load_errors.NO_SUCH_COLUMNS
         pause = _ALTERED_SECONDS if is_altered else _RETRY_SECONDS
-        self._not_before[topic] = CLOCK.monotonic() + pause
-        self._open.pop(topic, None)
+        until = CLOCK.monotonic() + pause
+        for topic in topics:
+            self._not_before[topic] = until
+            self._open.pop(topic, None)
+
+    def _tell_held_back(self, reads: float, why: Message) -> None:
+        self._tell("load_held_back", reads=round(reads, 3), **errors.fields(why))
+
+
+def _of_url(problem: Message) -> Message:
+    """Return a problem of the source in the words of `first_load.url`."""
+    facts = {**problem.facts}
+    if facts.get("key") == "source.password_command":
+        facts["key"] = "first_load.password_command"
+    return Message(problem.code, facts, Words.URL)

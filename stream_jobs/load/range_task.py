@@ -9,7 +9,7 @@ A Python worker keeps its session for the next range.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
@@ -224,16 +224,18 @@ _LOCKS: Final = "SET SESSION lock_wait_timeout = 5, innodb_lock_wait_timeout = 5
 # A worker that hangs must not keep a metadata lock; seconds.
 _IDLE: Final = "SET SESSION idle_transaction_timeout = 30"
 
-_sessions: dict[str, SelectSession] = {}
+# By login: several pipelines may share the workers of one Spark.
+_sessions: dict[Hashable, SelectSession] = {}
 
 
 def _session(source: SourceSettings, settings: SnapshotSettings) -> SelectSession:
     """Return the session of this worker."""
-    place = f"{source.user}@{source.host}:{source.port}"
-    known = _sessions.get(place)
+    secrets = source.password, tuple(source.password_command)
+    login = source.user, source.host, source.port, source.tls, *secrets
+    known = _sessions.get(login)
     if known is not None and not known.is_closed:
         return known
-    _sessions[place] = session = open_session(source, settings)
+    _sessions[login] = session = open_session(source, settings)
     return session
 
 

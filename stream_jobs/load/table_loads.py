@@ -8,12 +8,13 @@ last SELECT may have seen.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from connector.binlog.gtid import contains_all, parse_gtid_set
 from connector.foundation.contract import row_topic
 from connector.foundation.errors.message import Message
-from stream_jobs.errors import MirrorError
+from stream_jobs.errors import MirrorError, shard_errors
 from stream_jobs.load import load_errors
 from stream_jobs.load.table_loading import WantedLoad
 from stream_jobs.tables.load_state import SourceMoment, TableLoad
@@ -21,9 +22,22 @@ from stream_jobs.tables.load_state import SourceMoment, TableLoad
 if TYPE_CHECKING:
     from stream_jobs.cuts.state_topics import DeliveredPosition, ProgressTopic, SnapshotTopic
     from stream_jobs.tables.mirror_context import MirrorContext
-    from stream_jobs.tables.topic_state import TopicStates
+    from stream_jobs.tables.topic_state import TopicState, TopicStates
 
 _LOADING: Final = "its first rows are being loaded"
+
+
+class _Look:
+    """What the batches have seen at one moment, by topic; nobody changes it then."""
+
+    def __init__(self) -> None:
+        # `database.table` of the tables whose rows are missing.
+        self.names: dict[str, str] = {}
+        self.wanted: dict[str, WantedLoad] = {}
+        # Loads that have all rows, and whose topic is to be applied.
+        self.catching_up: dict[str, TableLoad] = {}
+        # Why nobody can load a table.
+        self.refused: dict[str, Message] = {}
 
 
 class TableLoads:
@@ -49,89 +63,120 @@ class TableLoads:
         self._progress = progress
         self._lock = threading.Lock()
         self._complete: dict[tuple[str, str], str] = {}
-        self._wanted: dict[str, WantedLoad] = {}
-        self._names: dict[str, str] = {}
+        self._seen = _Look()
         # Topics whose rows are all read since the last look at their mirrors.
         self._finished: set[str] = set()
-        self.problems: dict[str, Message] = {}
+        # By topic, why the thread has put a load off.
+        self._problems: dict[str, Message] = {}
 
     def held(self) -> frozenset[str]:
-        """Return the topics that are not applied, because rows of their tables are missing.
+        """Look which topics are not applied, because rows of their tables are missing.
 
         Raises MirrorError if Kafka or the storage fails.
         """
-        loads = self._copies.loads()
-        wanted: dict[str, WantedLoad] = {}
-        names: dict[str, str] = {}
-        for (database, table), id_ in loads.items():
-            if self._complete.get((database, table)) == id_:
-                continue
-            topic = row_topic(self._services.registry.prefix, database, table)
-            with self._lock:
-                if topic in self._finished:
-                    self._finished.discard(topic)
-                    self._states.forget(topic)
-            try:
-                state = self._states.of(topic)
-            except MirrorError as error:
-                # The next batch would meet it, too.
-                names[topic] = f"{database}.{table}"
-                self.note(topic, error.message)
-                continue
-            if state.is_skipped:
-                continue
-            load = None if state.mirror is None else state.mirror.progress.load
-            if load is not None and (load.id, load.phase) == (id_, "complete"):
-                self._complete[database, table] = id_
-                continue
-            names[topic] = name = f"{database}.{table}"
-            if not self._knows_source:
-                self.note(topic, Message(load_errors.NO_SOURCE, {"table": name}))
-            history = self._services.registry.history(topic)
-            if history:
-                wanted[topic] = WantedLoad(topic, history[-1], id_, state.mode)
+        prefix, registry = self._services.registry.prefix, self._services.registry
+        left = {
+            row_topic(prefix, *table): (table, id_)
+            for table, id_ in self._copies.loads().items()
+            if self._complete.get(table) != id_
+        }
         with self._lock:
-            self._wanted, self._names = wanted, names
-        return frozenset(names)
+            finished, self._finished = self._finished, set()
+        for topic in finished:
+            self._states.forget(topic)
+        if any(not registry.history(topic) for topic in left):
+            registry.refresh()
+        known = {topic for topic in left if registry.history(topic)}
+        self._states.open(sorted(known))
+        seen = _Look()
+        for topic, (table, id_) in left.items():
+            state = self._state(topic) if topic in known else None
+            if not self._note(seen, topic, ".".join(table), id_, state):
+                self._complete[table] = id_
+        with self._lock:
+            self._seen = seen
+        return frozenset(seen.names)
+
+    def _state(self, topic: str) -> TopicState | MirrorError:
+        try:
+            return self._states.of(topic)
+        except MirrorError as error:
+            return error
+
+    def _note(
+        self, seen: _Look, topic: str, name: str, id_: str, state: TopicState | MirrorError | None
+    ) -> bool:
+        """Note how far the load of a table is; return false if it is complete.
+
+        Without a `state`, the columns of the table are not known.
+        """
+        if isinstance(state, MirrorError):
+            # The next batch would meet it, too.
+            seen.refused[topic] = state.message
+        elif state is not None and state.is_skipped:
+            return True
+        elif state is not None:
+            load = None if state.mirror is None else state.mirror.progress.load
+            if load is not None and load.is_complete(id_):
+                return False
+            if load is not None and (load.id, load.phase) == (id_, "catching up"):
+                seen.catching_up[topic] = load
+            elif (problem := self._refusal(state, name)) is not None:
+                seen.refused[topic] = problem
+            else:
+                newest = self._services.registry.history(topic)[-1]
+                seen.wanted[topic] = WantedLoad(topic, newest, id_, state.mode)
+        seen.names[topic] = name
+        return True
+
+    def _refusal(self, state: TopicState, name: str) -> Message | None:
+        if state.merged is not None:
+            return Message(shard_errors.SHARD_LOAD, {})
+        return None if self._knows_source else Message(load_errors.NO_SOURCE, {"table": name})
 
     def left_out(self) -> dict[str, tuple[str, str]]:
         """Return by topic the tables whose rows are missing: their names, and why."""
-        with self._lock:
-            problems = self.problems
-            return {
-                topic: (name, problems[topic].text if topic in problems else _LOADING)
-                for topic, name in self._names.items()
-            }
+        problems = self.problems
+        return {
+            topic: (name, problems[topic].text if topic in problems else _LOADING)
+            for topic, name in self._look().names.items()
+        }
 
-    def name(self, topic: str) -> str:
-        """Return `database.table`; the topic of a table that is not loaded any more."""
-        with self._lock:
-            return self._names.get(topic, topic)
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics of these tables, as of the last look."""
+        return frozenset(self._look().names)
 
-    def wanted(self) -> dict[str, WantedLoad]:
+    @property
+    def refused(self) -> dict[str, Message]:
+        """Why nobody can load some of them, by `database.table`."""
+        seen = self._look()
+        return {seen.names[topic]: problem for topic, problem in seen.refused.items()}
+
+    @property
+    def problems(self) -> dict[str, Message]:
+        """By topic, why loads wait."""
+        with self._lock:
+            return {**self._problems, **self._seen.refused}
+
+    def wanted(self) -> Mapping[str, WantedLoad]:
         """Return by topic the tables that are to be loaded, as of the last look."""
-        with self._lock:
-            return dict(self._wanted)
+        return self._look().wanted
 
     def catching_up(self) -> dict[str, TableLoad]:
-        """Return by topic the loads that have all rows, and whose topic is to be applied."""
-        loads = {}
-        for topic in self.held():
-            mirror = self._states.of(topic).mirror
-            load = None if mirror is None else mirror.progress.load
-            if load is not None and load.phase == "catching up":
-                loads[topic] = load
-        return loads
+        """Look which loads have all rows, and return them by topic: theirs is to be applied."""
+        self.held()
+        return dict(self._look().catching_up)
 
     def reading(self) -> frozenset[str]:
-        """Return the topics that must not be applied yet: rows of their tables are not read."""
-        return self.held() - self.catching_up().keys()
+        """Look which topics must not be applied yet: rows of their tables are not read."""
+        return self.held() - self._look().catching_up.keys()
 
-    def complete(self, topic: str) -> None:
-        """Commit that nothing is missing in a table any more."""
-        own = self._states.of(topic).mirror
-        assert own is not None
-        own.commit_load_end()
+    def leave_replaced(self, state: TopicState) -> None:
+        """If a copy through Kafka has replaced rows that were being loaded, forget the load."""
+        own = state.mirror
+        if own is not None and state.topic not in self._look().names:
+            own.leave_load()
 
     def forget(self, topic: str) -> None:
         """Look at the mirror of a topic again, which was thrown away."""
@@ -147,16 +192,23 @@ class TableLoads:
         with self._lock:
             self._finished.add(topic)
 
-    def note(self, topic: str, problem: Message | None) -> None:
-        """Note why the load of a table waits, or that it goes on."""
+    def note(self, topics: Iterable[str], problem: Message | None) -> None:
+        """Note why loads wait, or that they go on."""
         with self._lock:
-            problems = {key: own for key, own in self.problems.items() if key != topic}
-            self.problems = problems if problem is None else {**problems, topic: problem}
+            for topic in topics:
+                if problem is None:
+                    self._problems.pop(topic, None)
+                else:
+                    self._problems[topic] = problem
 
     def moment(self) -> DeliveredPosition | None:
         """Return the newest moment up to which the topics have everything."""
         moment = self._progress.newest()
         return None if self._progress.are_several else moment
+
+    def _look(self) -> _Look:
+        with self._lock:
+            return self._seen
 
 
 def has_passed(delivered: DeliveredPosition, end: SourceMoment) -> bool:

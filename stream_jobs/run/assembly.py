@@ -48,11 +48,15 @@ from stream_jobs.tables.topic_state import MirrorOffsets, TopicStates
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from stream_jobs.delta.storage import Storage
+
 
 # Where programs of a user keep what is no data and may be lost.
 # https://specifications.freedesktop.org/basedir-spec/latest/
 _STATE_HOME: Final = "XDG_STATE_HOME"
 _HASH_DIGITS: Final = 16
+# Which pool the jobs of a thread belong to. https://spark.apache.org/docs/latest/job-scheduling.html
+SCHEDULER_POOL: Final = "spark.scheduler.pool"
 
 
 def batch_applier(
@@ -81,9 +85,7 @@ def batch_applier(
         delta_properties(own),
         accept_partitions=kafka.added_partitions == "accept",
     )
-    template = Task(
-        kafka.facts(), storage, index_folder(own), own.zero_dates, kafka.max_bytes_per_task
-    )
+    template = task_template(settings, storage)
     threads, target = own.commits_in_parallel, own.target_file_bytes
     states = TopicStates(storage, own.path, registry, choices)
     targets = CutTargetFinder.of(client, kafka.topic_prefix, choices.skipped)
@@ -119,6 +121,13 @@ def batch_applier(
     )
 
 
+def task_template(settings: Settings, storage: Storage) -> Task:
+    """Return what all tasks have in common. Raises ConfigError as `KafkaSettings.facts`."""
+    kafka, mirror = settings.kafka, settings.mirror
+    folder = index_folder(mirror)
+    return Task(kafka.facts(), storage, folder, mirror.zero_dates, kafka.max_bytes_per_task)
+
+
 def table_loader(
     settings: Settings, applier: BatchApplier, run: RangeRunner, tell: Teller
 ) -> Loader | None:
@@ -141,14 +150,7 @@ def table_loader(
         threads_running_max=own.threads_running_max,
         pause_query=own.pause_query,
     )
-    kafka, mirror = settings.kafka, settings.mirror
-    template = Task(
-        kafka.facts(),
-        applier.services.storage,
-        index_folder(mirror),
-        mirror.zero_dates,
-        kafka.max_bytes_per_task,
-    )
+    template = task_template(settings, applier.services.storage)
     plan = LoadPlan(source, snapshot, own.range_rows)
     return Loader(applier.services, applier.loads, template, plan, run, applier.check_owner, tell)
 
@@ -242,10 +244,17 @@ def _import_task(number: int) -> int:
 
 
 def range_runner(session: SparkSession) -> RangeRunner:
-    """Return a function that reads a range in a Spark job of one task, from any thread."""
+    """Return a function that reads a range in a Spark job of one task, from any thread.
+
+    If the pipeline of this thread has a pool of Spark's scheduler, its loads have another one, so
+    that its batches get their share of the cores beside them.
+    """
     context = session.sparkContext
+    pool = context.getLocalProperty(SCHEDULER_POOL)
 
     def run(job: RangeJob) -> RangeResult:
+        if pool is not None:
+            context.setLocalProperty(SCHEDULER_POOL, f"{pool}: first load")
         (result,) = context.parallelize([job], 1).map(load_range).collect()
         return result
 

@@ -25,10 +25,12 @@ from stream_jobs.load.table_loads import TableLoads, has_passed
 from stream_jobs.run.cut_coordinator import CutCoordinator
 from stream_jobs.run.iceberg_publication import IcebergPublication
 from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.run.late_records import apply_late
 from stream_jobs.run.quarantine import Quarantine, refuse_shorter
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange, ranges_by_topic, schema_topic
 from stream_jobs.tables.batch_report import BatchReport
+from stream_jobs.tables.load_state import TableLoad
 from stream_jobs.tables.maintenance import TableMaintenance
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.quarantine_files import QuarantinedTable, ResumeRequest
@@ -39,9 +41,6 @@ from stream_jobs.tables.topic_state import TopicStates
 
 # Records of resumed tables that are applied before the other tables have their turn again.
 _RETRIED_RECORDS: Final = 200_000
-# Moments of the source after which a record of a pipeline is covered by its progress: the one that
-# was under way when the record was found, and the one after it.
-_MOMENTS: Final = 2
 
 
 class BatchApplier:
@@ -72,8 +71,6 @@ class BatchApplier:
         self._ownership = ownership
         self.iceberg = iceberg
         self.loads = loads
-        # The topics that have not come to the bound of the last batch.
-        self._late: set[str] = set()
         self._isolation = Quarantine(services)
 
     @property
@@ -127,7 +124,7 @@ class BatchApplier:
 
     def _cut_now(self) -> Cut | None:
         self._cuts.begin((), self._left_alone())
-        cut = self._end_at_cut((), {}, {})
+        cut = self._end_at_cut({})
         if self.iceberg is not None:
             self.iceberg.note((), cut)
         self._cuts.miss()
@@ -167,21 +164,25 @@ class BatchApplier:
         return report
 
     @property
-    def are_loaded(self) -> bool:
-        """Whether tables waited for their rows at the last look; any thread may ask."""
-        return self.loads is not None and bool(self.loads.left_out())
+    def loading(self) -> frozenset[str]:
+        """The topics of tables that waited for rows at the last look; any thread may ask."""
+        return frozenset() if self.loads is None else self.loads.topics
+
+    @property
+    def refused_loads(self) -> dict[str, Message]:
+        """Why nobody can load some of these tables, by `database.table`."""
+        return {} if self.loads is None else self.loads.refused
 
     @property
     def waits_for_loads(self) -> bool:
         """Whether rows of such tables are being read, without a problem."""
-        return self.loads is not None and bool(
-            self.loads.left_out().keys() - self.loads.problems.keys()
-        )
+        return self.loads is not None and bool(self.loading - self.loads.problems.keys())
 
     def catch_up(self) -> BatchReport | None:
         """Apply records of tables whose rows are loaded; None if there are none.
 
-        Large ones take several calls, so that other tables do not wait. Raises as `apply`.
+        A load ends when its table has everything that the SELECTs may have seen. Large tables take
+        several calls, so that others do not wait. Raises as `apply`.
         """
         loads = {} if self.loads is None else self.loads.catching_up()
         loads = {topic: own for topic, own in loads.items() if topic not in self.set_aside}
@@ -190,31 +191,25 @@ class BatchApplier:
         self.check_owner()
         began = time.monotonic()
         bound = self._cuts.bound(loads)
-        delivered = self._cuts.delivered
-        if delivered is None:
+        if bound is None:
             return None
         ranges = [span for topic in loads for span in self._ranges_left(topic)]
-        report = self._apply(ranges, bound, {}, began=began, loaded=frozenset(loads))
+        report = self._apply(ranges, bound, {}, began=began, loads=loads)
         self._cuts.miss()
-        complete = [
-            topic
-            for topic, load in loads.items()
-            if load.end is not None and topic not in self._late and has_passed(delivered, load.end)
-        ]
-        for topic in complete:
-            self.loads.complete(topic)
-        if complete:
+        if not loads.keys() <= self.loads.held():
             self._cut_now()
         return report
 
     def _ranges_left(self, topic: str) -> list[OffsetRange]:
-        """Return what a table lacks up to the moment of the last look at the topics."""
+        """Return what a table lacks up to the moment of the last look at the topics.
+
+        A partition of which it lacks nothing has an empty range.
+        """
         own = self._states.of(topic).mirror
         begun = {} if own is None else own.progress.offsets
         return [
-            OffsetRange(topic, number, begun.get(number, 0), end)
+            OffsetRange(topic, number, min(begun.get(number, 0), end), end)
             for number, end in sorted(self._cuts.ends(topic).items())
-            if begun.get(number, 0) < end
         ]
 
     def _left_alone(self) -> frozenset[str]:
@@ -230,25 +225,27 @@ class BatchApplier:
         *,
         began: float,
         required: Sequence[OffsetRange] = (),
-        loaded: frozenset[str] = frozenset(),
+        loads: Mapping[str, TableLoad] = MappingProxyType({}),
     ) -> BatchReport:
-        """Apply `ranges` up to `bound`, and `required` also beyond it; those of `loaded` in steps.
+        """Apply `ranges` up to `bound`, and `required` also beyond it.
 
-        Such a batch does not end at a cut.
+        Tables of `requests` and `loads` come in steps; such a batch does not end at a cut.
         """
         phases = {"plan": 0.0, "tasks": 0.0, "commit": 0.0, "upkeep": 0.0}
         every, errors = self._begin(ranges, requests, bound)
         for work in every:
-            if work.topic in loaded:
+            if work.topic in loads:
                 work.ranges.limit(_RETRIED_RECORDS)
         errors |= failed
         phases["plan"] = time.monotonic() - began
         self._rounds.run(every, phases)
-        self._reach(every, required, bound, phases)
+        apply_late(every, required, bound, self._cuts, lambda late: self._rounds.run(late, phases))
         at = time.monotonic()
+        self._end_loads(every, loads)
         errors |= {work.topic: work.error for work in every if work.error is not None}
-        self._late = errors.keys() | {w.topic for w in every if not w.ranges.has_come}
-        cut = self._end_at_cut(every, errors, requests, loaded)
+        self._cuts.note(every)
+        # Those of a request or a load have come by themselves to where they are.
+        cut = None if requests or loads else self._end_at_cut(errors)
         phases["commit"] += time.monotonic() - at
         at = time.monotonic()
         kept = [kept for w in every if w.error is None and (kept := w.outcome.kept) is not None]
@@ -295,58 +292,19 @@ class BatchApplier:
             cut=None if cut is None else cut.number,
         )
 
-    def _reach(
-        self,
-        every: Sequence[TableWork],
-        required: Sequence[OffsetRange],
-        bound: PackedSequence | None,
-        phases: dict[str, float],
-    ) -> None:
-        """Apply `required` beyond `bound`, and refuse what no pipeline has written.
+    def _end_loads(self, every: Sequence[TableWork], loads: Mapping[str, TableLoad]) -> None:
+        """End the loads of tables that miss nothing any more: the topics have all that was read."""
+        delivered = self._cuts.delivered
+        for work in every:
+            load = loads.get(work.topic)
+            if load is None or load.end is None or delivered is None:
+                continue
+            if work.ranges.has_come and has_passed(delivered, load.end):
+                work.end_load()
 
-        Spark may have found records of a transaction that was not complete when the bound was read.
-        A pipeline writes one transaction after the other, so two moments later each of its records
-        is covered.
-        """
-        moments, own = 0, ranges_by_topic(required)
-        while bound is not None and (late := _late(every, own)):
-            later = self._cuts.later(bound) if moments < _MOMENTS else bound
-            if later == bound:
-                self._refuse_forged(late, own, bound, phases)
-                return
-            moments += 1
-            bound = later
-            for work in late:
-                work.go_on(bound, self._cuts.ends(work.topic))
-            self._rounds.run(late, phases)
-
-    def _refuse_forged(
-        self,
-        late: Sequence[TableWork],
-        required: Mapping[str, Sequence[OffsetRange]],
-        bound: PackedSequence,
-        phases: dict[str, float],
-    ) -> None:
-        """Refuse records that are beyond the progress of all pipelines; apply those of others."""
-        highest = self._cuts.highest()
-        if highest is not None and highest > bound:
-            for work in late:
-                work.go_on(highest, self._cuts.ends(work.topic))
-            self._rounds.run(late, phases)
-            self._cuts.give_up(bound)
-        for work in _late(late, required):
-            work.refuse_forged(required[work.topic], self._cuts.progress_topic)
-
-    def _end_at_cut(
-        self,
-        every: Sequence[TableWork],
-        errors: Mapping[str, MirrorError],
-        requests: Mapping[str, ResumeRequest],
-        loaded: frozenset[str] = frozenset(),
-    ) -> Cut | None:
+    def _end_at_cut(self, errors: Mapping[str, MirrorError]) -> Cut | None:
         """Write a cut if the tables have come to it, and nothing concerns more than one table."""
-        self._cuts.note(every)
-        if requests or loaded or not all(map(concerns_one_table, errors.values())):
+        if not all(map(concerns_one_table, errors.values())):
             return None
         left_out = {
             record.topic: (record.table, f"[{record.code}] {record.reason}")
@@ -388,6 +346,8 @@ class BatchApplier:
                 if state.is_skipped:
                     continue
                 refuse_shorter(own)
+                if self.loads is not None:
+                    self.loads.leave_replaced(state)
                 if topic not in requests:
                     every.append(TableWork(self.services, state, own, bound=bound))
                     continue
@@ -434,10 +394,3 @@ class BatchApplier:
             if not concerns_one_table(error):
                 raise error
         return new
-
-
-def _late(
-    every: Sequence[TableWork], required: Mapping[str, Sequence[OffsetRange]]
-) -> list[TableWork]:
-    """Return the work whose bound keeps records from its table that are `required`, by topic."""
-    return [work for work in every if work.is_before(required.get(work.topic, ()))]

@@ -164,6 +164,8 @@ class TerminalLines(StatusLines):
             case "no_mirror":
                 text = f"no mirror of {fields['topic']}: [{fields['code']}] {fields['error']}"
                 return Text(text, "yellow")
+            case "loading" | "loaded" | "load_waits" | "load_held_back":
+                return _load(event, fields)
             case "not_registered" | "no_cuts" | "not_kept" | "interrupted":
                 return Text(f"[{fields['code']}] {fields['error']}", "yellow")
             case "table_quarantined":
@@ -234,6 +236,23 @@ def _started(fields: dict[str, Any]) -> Text:
         more = f" and {len(aside) - _NAMED:,} more" if len(aside) > _NAMED else ""
         line.append(f"; set aside: {', '.join(aside[:_NAMED])}{more}", "red")
     return line
+
+
+def _load(event: str, fields: dict[str, Any]) -> Text:
+    """Return the line of an event of a first load."""
+    if event == "loading":
+        rows, every = fields["rows"], fields["estimated_rows"]
+        # An estimate may be far too low.
+        of = f" of about {every:,}" if every > rows else ""
+        return Text(f"{fields['table']}: {rows:,}{of} rows are loaded", "dim")
+    if event == "loaded":
+        return Text(f"{fields['table']}: all {fields['rows']:,} rows are loaded")
+    why = f"[{fields['code']}] {fields['error']}"
+    if event == "load_held_back":
+        return Text(f"at most {fields['reads']} ranges are read at a time: {why}", "yellow")
+    first, *others = fields["tables"]
+    more = f" and {len(others):,} more wait" if others else " waits"
+    return Text(f"{first}{more} for the first rows: {why}", "yellow")
 
 
 def _other(event: str, fields: dict[str, Any]) -> Text:

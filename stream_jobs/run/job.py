@@ -52,6 +52,7 @@ from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.offset_stream import error_message
 from stream_jobs.source.topics import row_topic_pattern, schema_topic
+from stream_jobs.tables.batch_report import BatchReport
 from stream_jobs.tables.table_options import TableOptionsResolver
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ class StreamJob:
         self._failure: Exception | None = None
         self._notices = Notices(lines)
         self._applier: BatchApplier | None = None
+        # Where the mirrors have names, apart from their folders.
+        self._catalog: Catalog | None = None
         self._looked_at = 0.0
         # When the last batch has ended, or the last look at an idle source.
         self._ended_at = time.monotonic()
@@ -229,10 +232,11 @@ class StreamJob:
             settings, client, spark_runner(session), lambda: context.defaultParallelism
         )
         self._metrics.set_aside = lambda: applier.records_set_aside
+        self._metrics.loading = lambda: applier.loading
         if applier.owner is not None:
             self._metrics.failure = self._record.begin(applier.owner.epoch)
         is_listed = settings.catalog.kind == "spark"
-        catalog = Catalog(session, settings.mirror.path) if is_listed else None
+        self._catalog = Catalog(session, settings.mirror.path) if is_listed else None
 
         def apply(batch: DataFrame, batch_id: int) -> None:
             with self._batch():
@@ -241,10 +245,10 @@ class StreamJob:
                 report = applier.apply(ranges)
                 self._metrics.end_batch(report)
                 self._notices.note_cuts(applier.no_cuts)
+                self._notices.note_loads(applier.refused_loads)
                 self._notices.note_keyless(report)
                 self._lines.write_quarantined(report)
-                if catalog is not None:
-                    self._lines.write_unregistered(catalog.register(report.mirrors))
+                self._register(report)
                 self._listener.add_report(batch_id, report, ranges)
                 self._last_batch_id = batch_id
 
@@ -294,28 +298,29 @@ class StreamJob:
     def _retry(self) -> bool:
         """Try tables again if a command asked for it; return whether there may be more to do."""
         assert self._applier is not None
-        if self._stop.is_set() or not self._applier.set_aside:
-            return False
-        with self._batch():
-            report = self._applier.retry()
-        if report is None:
-            return False
-        self._metrics.end_batch(report)
-        self._lines.write_retried(report)
-        return not self._stop.is_set()
+        return bool(self._applier.set_aside) and self._apply_left(self._applier.retry)
 
     def _catch_up(self) -> bool:
         """Apply what loaded tables lack; return whether there may be more to do."""
         assert self._applier is not None
-        if self._stop.is_set() or not self._applier.are_loaded:
+        return bool(self._applier.loading) and self._apply_left(self._applier.catch_up)
+
+    def _apply_left(self, step: Callable[[], BatchReport | None]) -> bool:
+        """Apply what batches have left to `step`; return whether it has done something."""
+        if self._stop.is_set():
             return False
         with self._batch():
-            report = self._applier.catch_up()
-        if report is None:
+            report = step()
+        if report is None or not report.has_news:
             return False
         self._metrics.end_batch(report)
         self._lines.write_retried(report)
+        self._register(report)
         return not self._stop.is_set()
+
+    def _register(self, report: BatchReport) -> None:
+        if self._catalog is not None:
+            self._lines.write_unregistered(self._catalog.register(report.mirrors))
 
     def _wait_for_loads(self) -> bool:
         """Wait a little if ranges of tables are being read; return whether some are."""
@@ -331,6 +336,7 @@ class StreamJob:
         with self._batch():
             self._applier.move_on()
             self._notices.note_cuts(self._applier.no_cuts)
+            self._notices.note_loads(self._applier.refused_loads)
 
     def _watch(self, client: KafkaClient) -> AbstractContextManager[None]:
         metrics, prefix = self._metrics, self._settings.kafka.topic_prefix
@@ -352,20 +358,10 @@ class StreamJob:
             iceberg, every, lambda: self._notices.note_unpublished(iceberg.queue.problems)
         )
 
-    @contextmanager
-    def _load(self, session: SparkSession) -> Iterator[None]:
+    def _load(self, session: SparkSession) -> AbstractContextManager[object]:
         assert self._applier is not None
-        loader = table_loader(
-            self._settings, self._applier, range_runner(session), self._lines.write
-        )
-        if loader is None:
-            yield
-            return
-        loader.start()
-        try:
-            yield
-        finally:
-            loader.close()
+        run, tell = range_runner(session), self._lines.write
+        return table_loader(self._settings, self._applier, run, tell) or nullcontext()
 
     @contextmanager
     def _batch(self) -> Iterator[None]:

@@ -33,7 +33,7 @@ from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.task import collect_garbage_rarely
 from stream_jobs.errors import job_errors
-from stream_jobs.run.assembly import start_workers
+from stream_jobs.run.assembly import SCHEDULER_POOL, start_workers
 from stream_jobs.run.console_lines import open_lines
 from stream_jobs.run.job import (
     EXIT_FAILED,
@@ -55,7 +55,6 @@ from stream_jobs.source.offset_stream import error_message
 _EXIT_CONFIG: Final = 2
 # A pipeline that has failed is started again after so long.
 _AGAIN_SECONDS: Final = 60.0
-_POOL: Final = "spark.scheduler.pool"
 
 
 @dataclass(slots=True)
@@ -92,7 +91,7 @@ class Pipeline:
 
         An error that nobody expects ends only this run, too, and is told with its trace.
         """
-        session.sparkContext.setLocalProperty(_POOL, self.settings.name)
+        session.sparkContext.setLocalProperty(SCHEDULER_POOL, self.settings.name)
         while True:
             job = self.new_job()
             try:

@@ -129,6 +129,8 @@ class JobMetrics:
     without_mirror: set[str] = field(default_factory=set)
     # By topic, the tables that are set aside: their offsets do not count as applied.
     set_aside: Callable[[], Mapping[str, QuarantinedTable]] = field(default=dict)
+    # Topics whose tables wait for rows of the source: theirs do not count as applied either.
+    loading: Callable[[], frozenset[str]] = field(default=frozenset)
     # By `database.table`, the Iceberg side of tables that have one.
     iceberg: Callable[[], Mapping[str, TableFigures]] = field(default=dict)
     # Everything before these offsets is in the tables.
@@ -181,6 +183,8 @@ class JobMetrics:
             if applied.version is not None:
                 self.without_mirror.discard(source.topic)
         self.applied_at = time.monotonic()
+        # Of tables that are not left alone any more, what was passed is applied.
+        self.note_offsets({})
 
     def leave_batch(self) -> None:
         """Note that no batch runs."""
@@ -191,11 +195,12 @@ class JobMetrics:
         self.tables.setdefault(topic, table)
 
     def note_offsets(self, offsets: Offsets) -> None:
-        """Note that everything before `offsets` was applied, of topics that are not set aside.
+        """Note that everything before `offsets` was applied, of topics that are not left alone.
 
-        The others have been passed, and count as applied when they are no longer set aside.
+        The others have been passed, and count as applied when they are no longer set aside, and
+        have their first rows.
         """
-        aside = self.set_aside()
+        aside = self.set_aside().keys() | self.loading()
         passed = {**self._passed, **offsets}
         self._passed = {topic: at for topic, at in passed.items() if topic in aside}
         applied = {topic: at for topic, at in passed.items() if topic not in aside}
@@ -214,7 +219,7 @@ class JobMetrics:
     @property
     def waiting(self) -> int:
         """About how many records are not applied, of tables that go on; it counts markers, too."""
-        left_out = self.set_aside().keys() | self.without_mirror
+        left_out = self.set_aside().keys() | self.loading() | self.without_mirror
         return sum(
             max(0, end - self.offsets.get(topic, {}).get(number, 0))
             for topic, ends in self.ends.items()

@@ -12,6 +12,7 @@ from typing import Final
 
 import orjson
 
+from stream_jobs.cuts.state_topics import SnapshotTopic
 from stream_jobs.delta.log import Log
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError
@@ -35,7 +36,7 @@ WAITING: Final = "records wait"
 NO_MIRROR: Final = "no mirror"
 NO_KEY: Final = "no key"
 SKIPPED: Final = "skipped"
-LOADING: Final = "is loaded"
+LOADING: Final = "being loaded"
 SET_ASIDE: Final = "set aside"
 RESUMING: Final = "to be resumed"
 UNREADABLE: Final = "unreadable"
@@ -162,6 +163,9 @@ class Overview:
         self._choices = TableOptionsResolver.of_settings(settings)
         prefix = settings.kafka.topic_prefix
         self._registry = SchemaRegistry(client, prefix, choices=self._choices)
+        self._copies = SnapshotTopic(client, prefix)
+        # By (database, table), the loads that stand for copies.
+        self._loads: dict[tuple[str, str], str] = {}
 
     def tables(self, pattern: str = "*") -> list[TableStatus]:
         """Return the tables whose `database.table` fits `pattern`, by name.
@@ -169,6 +173,7 @@ class Overview:
         Raises MirrorError if Kafka or the storage fail.
         """
         self._registry.refresh()
+        self._loads = self._copies.loads()
         aside = QuarantineFiles(self._storage, self._base)
         records, requests = aside.records(), aside.requests()
         if self._choices.is_iceberg:
@@ -231,10 +236,15 @@ class Overview:
             self._needed |= offsets.needed(topic, begun)
         if own is not None:
             status.state = WAITING if status.waiting else CURRENT
-            load = own.progress.load
-            if load is not None and load.phase != "complete":
-                status.state = LOADING
+        if status.state != UNREADABLE and history and self._is_loading(history[-1], own):
+            status.state = LOADING
         return status
+
+    def _is_loading(self, schema: TableSchema, own: MirrorTable | None) -> bool:
+        """Return whether the first rows of a table are to come from the source, and have not."""
+        wanted = self._loads.get((schema.database, schema.table))
+        load = None if own is None else own.progress.load
+        return wanted is not None and (load is None or not load.is_complete(wanted))
 
     def _opened(self, schema: TableSchema, status: TableStatus) -> MirrorTable | None:
         try:

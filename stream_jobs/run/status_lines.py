@@ -14,7 +14,8 @@
     {"event": "no_cuts", "error", "code"}
     {"event": "loading", "table", "rows", "estimated_rows"}
     {"event": "loaded", "table", "rows"}
-    {"event": "load_waits", "table", "error", "code"}
+    {"event": "load_waits", "tables", "error", "code"}
+    {"event": "load_held_back", "reads", "error", "code"}
     {"event": "not_registered", "table", "error", "code"}
     {"event": "not_published", "table", "error", "code"}
     {"event": "interrupted", "error", "code", "retry_in_seconds"}
@@ -46,12 +47,13 @@ longer than ten seconds, and then once a minute. `seconds` is the time from the 
 to its last, and `phases` has its parts. `set_aside` is the number of tables that are in quarantine,
 in `started` their names; their `end_offsets` go on. `cut` is the number of the cut at which the
 batch has ended, or null. `table_quarantined` says why a table cannot go on, and at which record if
-it is one (else null). `retried` is a batch of tables that `resume` has named. `code` is an error
-code, which `binlog-connector explain` explains. Fields may be added, but none is removed or changes
-its meaning.
+it is one (else null). `retried` is a batch of tables that `resume` has named, or whose first rows
+were loaded. `code` is an error code, which `binlog-connector explain` explains. Fields may be
+added, but none is removed or changes its meaning.
 
 `loading`, every half minute, says how many rows of a table were read from the source, and `loaded`
-that all were; `load_waits` says why a load waits, which is tried again.
+that all were. `load_waits` names tables whose loads wait, which are tried again, and says why the
+first one does. `load_held_back` says why no more than `reads` ranges are read at a time.
 `no_cuts` says why batches do not end at cuts at the moment; the tables go on.
 `trace` comes before a `failed` or `interrupted` line if the error is not one of the catalogue.
 `interrupted` says why the job waits for Kafka. `not_kept` says why the mirror does not record how
@@ -315,6 +317,8 @@ class Notices:
         self._no_cuts: ErrorCode | None = None
         # By table, why its Iceberg table does not follow.
         self._unpublished: dict[str, ErrorCode] = {}
+        # By table, why nobody loads its first rows.
+        self._unloaded: dict[str, ErrorCode] = {}
         # When the work began that takes long, and when that was reported.
         self._began_at: float | None = None
         self._noted_at = 0.0
@@ -341,6 +345,16 @@ class Notices:
             if problem.shown_code is not self._unpublished.get(table):
                 self._lines.write("not_published", table=table, **fields(problem))
         self._unpublished = {table: problem.shown_code for table, problem in problems.items()}
+
+    def note_loads(self, problems: Mapping[str, Message]) -> None:
+        """Report tables that nobody can load, each once for a reason, and those alike together."""
+        new: dict[ErrorCode, list[str]] = {}
+        for table, problem in sorted(problems.items()):
+            if problem.shown_code is not self._unloaded.get(table):
+                new.setdefault(problem.shown_code, []).append(table)
+        for tables in new.values():
+            self._lines.write("load_waits", tables=tables, **fields(problems[tables[0]]))
+        self._unloaded = {table: problem.shown_code for table, problem in problems.items()}
 
     def note_cuts(self, problem: Message | None) -> None:
         """Report why there are no cuts, if there is a problem."""

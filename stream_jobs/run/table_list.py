@@ -26,8 +26,8 @@ _FIRST_NUMBER: Final = 3
 _KILO: Final = 1024
 # In this order.
 _STATES: Final = (
-    overview.SET_ASIDE, overview.RESUMING, overview.UNREADABLE, overview.WAITING, overview.CURRENT,
-    overview.NO_MIRROR, overview.NO_KEY, overview.SKIPPED,
+    overview.SET_ASIDE, overview.RESUMING, overview.UNREADABLE, overview.LOADING, overview.WAITING,
+    overview.CURRENT, overview.NO_MIRROR, overview.NO_KEY, overview.SKIPPED,
 )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def _table(statuses: list[overview.TableStatus]) -> Table:
         style = (
             "green" if status.state == overview.CURRENT else "" if status.is_fine else "bold red"
         )
-        if status.state == overview.WAITING and status.is_late(now):
+        if status.state in (overview.WAITING, overview.LOADING) and status.is_late(now):
             style = "yellow"
         if (
             status.state in (overview.NO_KEY, overview.NO_MIRROR, overview.SKIPPED)

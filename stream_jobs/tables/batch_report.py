@@ -139,6 +139,11 @@ class BatchReport:
     # The number of the cut at which the batch has ended; None if it has not come to one.
     cut: int | None = None
 
+    @property
+    def has_news(self) -> bool:
+        """Whether anything was done."""
+        return bool(self.records or self.tables or self.quarantined or self.resumed)
+
     def table_facts(self) -> dict[str, Any]:
         """Return what a status line says of the tables: those with most changes, and the sums."""
         every = self.tables.values()
@@ -161,7 +166,7 @@ class TableResult:
         self._services = services
         self._state = state
         self._finished: list[PartResult] = []
-        # None if there were no records, and no statement was followed.
+        # None if there were no records, no statement was followed, and no load has ended.
         self.report: TableReport | None = None
         self.records = 0
 
@@ -210,6 +215,6 @@ class TableResult:
         if self.records:
             self.report = TableReport.of(self._finished)
 
-    def add_statement(self) -> None:
-        """Note that the mirror follows a statement: the batch has done something without rows."""
+    def add_commit(self) -> None:
+        """Note a commit without rows: the mirror follows a statement, or its load has ended."""
         self.report = self.report or TableReport.of(())

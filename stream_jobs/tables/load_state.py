@@ -68,6 +68,10 @@ class TableLoad:
         """Whether all rows are read."""
         return all(part.done for part in self.parts)
 
+    def is_complete(self, id_: str) -> bool:
+        """Return whether this is the load with an id, and nothing of it is missing."""
+        return self.id == id_ and self.phase == "complete"
+
     def completed(self) -> TableLoad:
         """Return the load after everything that its SELECTs have seen was applied."""
         return replace(self, phase="complete", key=(), parts=())

@@ -278,6 +278,12 @@ class MirrorTable:
         progress = replace(self.progress, load=load.completed())
         self._commit(TableCommit(data_change=False), "WRITE", progress)
 
+    def leave_load(self) -> None:
+        """Follow the topic alone from the next commit on, if the load is not complete."""
+        load = self.progress.load
+        if load is not None and load.phase != "complete":
+            self.progress = replace(self.progress, load=None)
+
     def refresh(self) -> None:
         """Read what others have committed."""
         snapshot = self.delta.refresh()

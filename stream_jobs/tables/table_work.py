@@ -210,6 +210,23 @@ class TableWork:
             self._remove_files(results)
             return False
 
+    def end_load(self) -> None:
+        """Commit that nothing of a load is missing, unless the table has an error.
+
+        After a commit of another writer, the next batch of the table does it.
+        """
+        own = self._state.mirror
+        if self.error is not None or own is None:
+            return
+        try:
+            own.commit_load_end()
+        except CommitConflict:
+            own.refresh()
+        except MirrorError as error:
+            self.error = error
+        else:
+            self.outcome.add_commit()
+
     def _finish(self, results: Sequence[PartResult]) -> bool:
         error = next((result.error for result in results if result.error is not None), None)
         if error is not None:
@@ -315,7 +332,7 @@ class TableWork:
         own, used = self._state.mirror, self._columns.stated(self.ranges)
         if own is None or not used or not self._columns.begin(own, used):
             return True
-        self.outcome.add_statement()
+        self.outcome.add_commit()
         return False
 
     def _remove_files(self, results: Sequence[PartResult]) -> None:

@@ -5,7 +5,7 @@ what the law of pace has to know.
 """
 
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
@@ -44,9 +44,18 @@ class Read:
 class SourcePace:
     """Lets threads read by the law of pace; several threads use it."""
 
-    def __init__(self, settings: SnapshotSettings, rows_per_second: int = 0) -> None:
-        """Read as `settings` allow, and at most `rows_per_second`; 0 does not limit them."""
+    def __init__(
+        self,
+        settings: SnapshotSettings,
+        rows_per_second: int = 0,
+        tell: Callable[[float, Message], None] | None = None,
+    ) -> None:
+        """Read as `settings` allow, and at most `rows_per_second`; 0 does not limit them.
+
+        `tell` gets how much may be read at a time, and why it is not more; without, the log has it.
+        """
         self.settings = settings
+        self._tell = tell or _log
         self._adapts = settings.pace == "adaptive"
         self._query = settings.pause_query
         self._lock = threading.Lock()
@@ -167,9 +176,11 @@ class SourcePace:
         if now - self._logged.get(figure, now - _LOG_SECONDS) < _LOG_SECONDS:
             return
         self._logged[figure] = now
-        structlog.get_logger().info(
-            "reading is held back", reads=round(reads, 3), **errors.fields(why)
-        )
+        self._tell(reads, why)
+
+
+def _log(reads: float, why: Message) -> None:
+    structlog.get_logger().info("reading is held back", reads=round(reads, 3), **errors.fields(why))
 
 
 # What other users than that of the session have done. Threads of the server have no user.

@@ -204,17 +204,16 @@ class Job:
 
     def _load_all(self, applier: BatchApplier, loader: Loader, lines: StatusLines) -> None:
         """Load all tables that can be loaded, and apply what they lack."""
-        loader.start()
         try:
-            while applier.are_loaded:
-                report = applier.catch_up()
-                if report is not None:
-                    lines.write_retried(report)
-                elif not applier.waits_for_loads:
-                    break
-                time.sleep(0.01)
+            with loader:
+                while applier.loading:
+                    report = applier.catch_up()
+                    if report is not None:
+                        lines.write_retried(report)
+                    elif not applier.waits_for_loads:
+                        break
+                    time.sleep(0.01)
         finally:
-            loader.close()
             close_sessions()
 
     def apply(self, **sections: Any) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from connector.foundation.ecs import facts_of
 from connector.foundation.errors.message import Message
 from connector.foundation.line_bounds import LINE_BYTES
-from stream_jobs.errors import job_errors
+from stream_jobs.errors import job_errors, shard_errors
+from stream_jobs.load import load_errors
 from stream_jobs.replica.loop import ReplicaLines
 from stream_jobs.run.console_lines import open_lines
 from stream_jobs.run.status_lines import Notices, StatusLines
@@ -177,6 +178,26 @@ def test_a_line_of_few_tables_names_all_of_them() -> None:
     line = written("batch_applied", records=7, **report_of(3).table_facts())
     assert list(line["cdc.tables"]) == ["shop.t00002", "shop.t00001", "shop.t00000"]
     assert "cdc.left_out" not in line
+
+
+def test_tables_that_nobody_loads_are_told_once_and_together() -> None:
+    out = io.StringIO()
+    told = Notices(StatusLines(out))
+    names = [f"shop.t{n:05}" for n in range(3000)]
+    problems = {name: Message(load_errors.NO_SOURCE, {"table": name}) for name in names}
+    shard = {"shop.a": Message(shard_errors.SHARD_LOAD, {})}
+    for _ in range(2):
+        told.note_loads(problems | shard)
+    told.note_loads(problems)
+    told.note_loads(problems | shard)
+    lines = out.getvalue().splitlines()
+    assert all(len(line.encode()) <= LINE_BYTES for line in lines)
+    first, second, third = [facts_of(json.loads(line)) for line in lines]
+    assert (first["tables"], first["code"]) == (["shop.a"], "M743")
+    assert second["code"] == "M321"
+    assert second["error"] == problems[names[0]].text
+    assert second["tables"] == names[: 3000 - second["left_out"]["tables"]]
+    assert third["tables"] == ["shop.a"]
 
 
 def test_what_takes_long_is_told_after_ten_seconds_and_then_once_a_minute(

@@ -178,6 +178,18 @@ def test_a_table_that_is_set_aside_lags_although_the_offsets_go_on() -> None:
     assert shown['set_aside{code="M225",database="shop",pipeline="p",table="orders"}'] == "1.0"
 
 
+def test_a_table_whose_rows_are_being_loaded_lags_until_it_has_them() -> None:
+    figures = complete()
+    figures.loading = lambda: frozenset({TOPIC})
+    figures.note_offsets({TOPIC: {"0": 8}})
+    figures.note_ends({TOPIC: {"0": 8}, "p.shop.log": {"0": 1}}, 200.0)
+    assert figures.lag_seconds(TOPIC, 201.0) == 101
+    figures.loading = frozenset
+    # The batch that ends the load has no other record.
+    figures.end_batch(report(changes=0, upserts=0, deletes=0, skipped=0))
+    assert figures.lag_seconds(TOPIC, 202.0) == 0
+
+
 def test_a_running_batch_is_seen() -> None:
     figures = figures_at()
     figures.began_at = time.monotonic() - 40

@@ -69,6 +69,17 @@ def test_a_list_of_all_tables_does_not_say_how_to_see_more() -> None:
     assert lines[41] == "40 tables: 1 set aside, 1 unreadable, 3 records wait, 35 current"
 
 
+def test_tables_that_are_being_loaded_are_counted_also_if_they_lack_records() -> None:
+    tables = many(40)
+    for number in (30, 31):
+        tables[number].state = overview.LOADING
+    tables[31].lost = True
+    lines = printed(tables)
+    # The others that cannot go on are before it.
+    assert lines[3].split()[0] == "shop.t0031"
+    assert "1 unreadable, 2 being loaded, 3 records wait, 33 current; 1 lack records" in lines[41]
+
+
 @pytest.mark.parametrize(
     ("arguments", "pattern", "limit"),
     [

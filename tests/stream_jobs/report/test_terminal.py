@@ -129,6 +129,24 @@ def test_idle_is_one_line_that_the_next_one_replaces() -> None:
     assert terminal.shown()[1].startswith("idle for 0 s")
 
 
+def test_first_loads_are_told_in_words() -> None:
+    terminal = Terminal(width=120)
+    terminal.lines.write("loading", table="a.b", rows=1200, estimated_rows=5000)
+    terminal.lines.write("loading", table="a.b", rows=6000, estimated_rows=5000)
+    terminal.lines.write("loaded", table="a.b", rows=7000)
+    terminal.lines.write("load_held_back", reads=1.5, error="it is busy", code="R331")
+    terminal.lines.write("load_waits", tables=["a.b"], error="it is odd", code="M325")
+    terminal.lines.write("load_waits", tables=["a.b", "a.c", "a.d"], error="no way", code="M321")
+    assert terminal.shown() == [
+        "a.b: 1,200 of about 5,000 rows are loaded",
+        "a.b: 6,000 rows are loaded",
+        "a.b: all 7,000 rows are loaded",
+        "at most 1.5 ranges are read at a time: [R331] it is busy",
+        "a.b waits for the first rows: [M325] it is odd",
+        "a.b and 2 more wait for the first rows: [M321] no way",
+    ]
+
+
 def test_tables_that_are_set_aside_are_told_and_those_that_go_on_again() -> None:
     terminal = Terminal(width=100)
     terminal.lines.write("started", **STARTED | {"trigger": "processingTime", "set_aside": ["a.b"]})
