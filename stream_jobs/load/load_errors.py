@@ -40,5 +40,19 @@ NO_SUCH_COLUMNS = table_failure(
     cause="It was altered. The load begins again when the connector has delivered the statement.",
     example={"table": "erp.orders"},
 )
+LAGS = table_failure(
+    "M326",
+    "{server} does not have yet what the topics had when the load began",
+    "look at its replication; the load goes on by itself when it has caught up",
+    cause="A replica lags, or does not replicate.",
+)
+OWN_TRANSACTIONS = table_failure(
+    "M327",
+    "{server} has transactions that the connector's source does not have: {gtids}",
+    "name another server in first_load.url; or commit empty transactions with these GTIDs at the "
+    "source",
+    cause="Somebody has written at the replica, and its rows may be other ones than the source's. "
+    "The topics never get these transactions, so they would never have all that was read.",
+)
 ROW = frame("a row of {table}: {why}")
 URL = frame("first_load.url: {why}")

@@ -26,6 +26,7 @@ from stream_jobs.load.table_loading import (
     WantedLoad,
     current_moment,
     opened_loading,
+    refuse_own_transactions,
 )
 from stream_jobs.tables.load_state import SourceMoment
 
@@ -263,7 +264,10 @@ class Loader:
             self._loads.finish(topic)
 
     def _end(self) -> SourceMoment:
+        moment = self._loads.moment()
         with open_session(self._plan.source, self._plan.settings) as session:
+            if moment is not None:
+                refuse_own_transactions(session, moment)
             return current_moment(session)
 
     def _put_off(self, topics: Sequence[str], problem: Message) -> None:

@@ -96,6 +96,8 @@ def _load(job: RangeJob, part: LoadPart) -> RangeResult:
     if not is_same_table(table, job.mirror.schema.schema_id, job.load):
         return RangeResult(part, is_changed=True)
     delivered = delivered_position(session, job.load.watermark)
+    if delivered.gtid_set is not None:
+        refuse_late(session, delivered.gtid_set)
     reader = _Reader(job, session, table, delivered)
     pieces: list[pa.Table] = []
     rows, after, done = 0, part.last_key, False
@@ -126,6 +128,17 @@ def delivered_position(session: SelectSession, moment: SourceMoment) -> Delivere
     file, _, position = moment.position.rpartition(":")
     place = LogPosition(file_number(file), int(position)) if file else None
     return DeliveredPosition(moment.gtid if by_gtid else None, place)
+
+
+# A task waits so long for a replica.
+_LAG_SECONDS: Final = 5
+
+
+def refuse_late(session: SelectSession, gtid_set: str, seconds: int = _LAG_SECONDS) -> None:
+    """Raise MirrorError if a replica does not get a set in time; the job must be able to end."""
+    sql = f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtid_set}', {seconds}) AS timed_out"
+    if session.query(sql)[0]["timed_out"] != "0":
+        raise MirrorError(load_errors.LAGS, server=session.name)
 
 
 # Of the first SELECT of a range; the next ones have more, as long as they are short and small.

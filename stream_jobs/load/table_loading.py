@@ -11,7 +11,9 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
+from connector.binlog.gtid import GtidSet
 from connector.binlog.sql_text import sql_text
 from connector.stream.snapshot.keyset import can_be_paged
 from connector.stream.snapshot.watermark import log_end
@@ -112,6 +114,7 @@ def opened_loading(
     """
     schema = wanted.schema
     _refuse_unfit(wanted)
+    refuse_own_transactions(session, moment)
     table = SelectedTable.describe(session, schema.database, schema.table)
     if table.schema.schema_id != schema.schema_id or not can_be_paged(table):
         raise MirrorError(load_errors.NO_SUCH_COLUMNS, table=schema.name)
@@ -136,6 +139,28 @@ def opened_loading(
     else:
         _begin_again(own, wanted, load)
     return TableLoading(wanted, own, check_owner)
+
+
+def refuse_own_transactions(session: SelectSession, moment: DeliveredPosition) -> None:
+    """Raise MirrorError if a replica has transactions that the topics will never have.
+
+    They are of servers of which the topics have nothing, or of the replica itself.
+    """
+    identity = session.identity
+    is_source = moment.server_uuid in ("", identity.server_uuid)
+    if identity.flavour != "mysql" or moment.gtid is None or is_source:
+        return
+    known = GtidSet.parse(moment.gtid)
+    more = GtidSet.parse(current_moment(session).gtid or "") - known
+    own = []
+    for member in filter(None, str(more).split(",")):
+        server = member.partition(":")[0]
+        is_coming = server == moment.server_uuid or known.has_server(UUID(server))
+        if server == identity.server_uuid or not is_coming:
+            own.append(member)
+    if own:
+        gtids = ",".join(own)
+        raise MirrorError(load_errors.OWN_TRANSACTIONS, server=session.name, gtids=gtids)
 
 
 def _refuse_unfit(wanted: WantedLoad) -> None:

@@ -62,6 +62,8 @@ class TableLoads:
         self._copies = copies
         self._progress = progress
         self._lock = threading.Lock()
+        # Of `progress`, which several threads ask.
+        self._asking = threading.Lock()
         self._complete: dict[tuple[str, str], str] = {}
         self._seen = _Look()
         # Topics whose rows are all read since the last look at their mirrors.
@@ -203,8 +205,9 @@ class TableLoads:
 
     def moment(self) -> DeliveredPosition | None:
         """Return the newest moment up to which the topics have everything."""
-        moment = self._progress.newest()
-        return None if self._progress.are_several else moment
+        with self._asking:
+            moment = self._progress.newest()
+            return None if self._progress.are_several else moment
 
     def _look(self) -> _Look:
         with self._lock:

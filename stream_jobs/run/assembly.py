@@ -145,11 +145,12 @@ def table_loader(
         raise ConfigError(load_errors.URL, why=error) from error
     source = source.model_copy(update={"password_command": own.password_command})
     snapshot = SnapshotSettings(
-        connections=own.connections,
         pace=own.pace,
         threads_running_max=own.threads_running_max,
         pause_query=own.pause_query,
     )
+    # A cluster may have more of them than one connector.
+    snapshot = snapshot.model_copy(update={"connections": own.connections})
     template = task_template(settings, applier.services.storage)
     plan = LoadPlan(source, snapshot, own.range_rows)
     return Loader(applier.services, applier.loads, template, plan, run, applier.check_owner, tell)

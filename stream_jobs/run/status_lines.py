@@ -348,10 +348,10 @@ class Notices:
 
     def note_loads(self, problems: Mapping[str, Message]) -> None:
         """Report tables that nobody can load, each once for a reason, and those alike together."""
-        new: dict[ErrorCode, list[str]] = {}
+        new: dict[str, list[str]] = {}
         for table, problem in sorted(problems.items()):
             if problem.shown_code is not self._unloaded.get(table):
-                new.setdefault(problem.shown_code, []).append(table)
+                new.setdefault(problem.shown_code.code, []).append(table)
         for tables in new.values():
             self._lines.write("load_waits", tables=tables, **fields(problems[tables[0]]))
         self._unloaded = {table: problem.shown_code for table, problem in problems.items()}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
 import shutil
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +19,9 @@ from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
 from stream_jobs.load import load_errors
+from stream_jobs.run.many_jobs import Pipeline, SharedOutput, run_pipelines
+from stream_jobs.run.metrics import JobMetrics
+from stream_jobs.run.status_lines import StatusLines
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_table import MirrorTable
@@ -23,6 +29,7 @@ from tests import forked_command
 from tests.foundation.errors.texts import text_of
 from tests.integration.harness import wait_until, wait_until_settled
 from tests.integration.mirror.conftest import Job, SparkJob
+from tests.stream_jobs.told import told
 from tests.stream_jobs.topics import Kafka
 from verification import verify_errors
 from verification.mirror_side import MirrorSide
@@ -300,20 +307,40 @@ def test_check_says_what_other_consumers_get(stream: Stream) -> None:
 
 
 @pytest.mark.spark
-def test_the_whole_job_loads_beside_its_stream(
+def test_two_pipelines_in_one_process_load_at_once_beside_their_streams(
     stream: Stream, spark: SparkSession, tmp_path: Path
 ) -> None:
     fill(stream, "t")
-    kafka = Kafka(stream.broker.bootstrap, stream.prefix)
-    job = SparkJob(spark, kafka, tmp_path)
-    with closing(kafka), stream.connector(**MIRROR) as connector:
-        wait_for_states(connector, 1)
+    (tmp_path / "two").mkdir()
+    streams = {
+        "one": stream,
+        "two": replace(stream, directory=tmp_path / "two", prefix=f"{stream.prefix}_two"),
+    }
+    with ExitStack() as stack:
+        connectors = [
+            stack.enter_context(own.connector(**MIRROR, source__server_id=server_id))
+            for server_id, own in enumerate(streams.values(), 6100)
+        ]
+        for connector in connectors:
+            wait_for_states(connector, 1)
         stream.execute("CREATE TABLE other (id INT PRIMARY KEY)", "INSERT INTO other VALUES (1)")
         stream.execute("DELETE FROM t WHERE id % 2 = 0")
-        stream.wait_for_changes(1 + ROWS // 2, connector)
-        wait_until_settled(stream.broker, stream.prefix)
-        lines = job.run(first_load=url(stream))
-    assert job.exit_code == 0, lines
-    assert {"event": "loaded", "table": f"{stream.database}.t", "rows": ROWS // 2} in lines
-    assert mirrored(stream, job, "t") == names(stream, "t")
-    assert job.rows("other", database=stream.database) == [(1,)]
+        jobs, out = {}, io.StringIO()
+        outputs, pipelines = SharedOutput(out), []
+        for (name, own), connector in zip(streams.items(), connectors, strict=True):
+            own.wait_for_changes(1 + ROWS // 2, connector)
+            wait_until_settled(own.broker, own.prefix)
+            kafka = stack.enter_context(closing(Kafka(own.broker.bootstrap, own.prefix)))
+            jobs[name] = job = SparkJob(spark, kafka, tmp_path / name)
+            settings = job.settings(first_load=url(own)).model_copy(update={"name": name})
+            pipelines.append(
+                Pipeline(settings, StatusLines(outputs.of(""), name), JobMetrics(name))
+            )
+        assert run_pipelines(spark, pipelines) == 0, out.getvalue()
+    loaded = {"event": "loaded", "table": f"{stream.database}.t", "rows": ROWS // 2}
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    for name, job in jobs.items():
+        own = [told(json.dumps(line)) for line in lines if line["labels.pipeline"] == name]
+        assert loaded in own
+        assert mirrored(stream, job, "t") == names(stream, "t")
+        assert job.rows("other", database=stream.database) == [(1,)]

@@ -29,6 +29,12 @@ from connector.stream.snapshot.source_pace import SourcePace, work_of_others
 from connector.stream.source import findings, setup_errors
 from connector.stream.source.select_session import SelectSession
 from local_stack import connect
+from stream_jobs.cuts.state_topics import DeliveredPosition
+from stream_jobs.errors import MirrorError
+from stream_jobs.load import load_errors
+from stream_jobs.load.range_task import refuse_late
+from stream_jobs.load.table_loading import refuse_own_transactions
+from stream_jobs.source.sequence import PackedSequence
 from tests.foundation.errors.texts import text_of
 from tests.integration.harness import wait_until
 from tests.integration.replication_pair import MariadbPair, MysqlPair, mariadb_pair, mysql_pair
@@ -168,6 +174,46 @@ def test_transactions_that_only_the_new_server_has_are_streamed(
     assert validated(replica, point) == point
     errant = pair.gtids(pair.replica) - pair.gtids(pair.source)
     assert len(list(errant)) == 2
+
+
+def test_a_first_load_refuses_a_replica_that_has_transactions_of_its_own(
+    mysql_replication: MysqlPair,
+) -> None:
+    pair = mysql_replication
+    source, replica = source_of(pair.source), Source(pair.replica, "")
+    pair.wait_for_replica()
+    replica.user = source.user
+    bound = PackedSequence(0, 0)
+    with SelectSession(source.settings()) as session:
+        uuid = session.identity.server_uuid
+        delivered = DeliveredPosition(
+            "mysql", str(pair.gtids(pair.source)), "", bound, server_uuid=uuid
+        )
+        refuse_own_transactions(session, delivered)
+    source.execute("CREATE DATABASE later_still", "DROP DATABASE later_still")
+    replica.execute("CREATE DATABASE errant", "DROP DATABASE errant")
+    pair.wait_for_replica()
+    errant = pair.gtids(pair.replica) - pair.gtids(pair.source)
+    assert len(list(errant)) >= 2
+    with (
+        SelectSession(replica.settings()) as session,
+        pytest.raises(MirrorError) as caught,
+    ):
+        refuse_own_transactions(session, delivered)
+    assert caught.value.code is load_errors.OWN_TRANSACTIONS
+    assert caught.value.message.facts["gtids"] == str(errant)
+    pair.stop_replication()
+    source.execute("CREATE DATABASE unseen", "DROP DATABASE unseen")
+    gtids = str(pair.gtids(pair.source))
+    with (
+        SelectSession(replica.settings()) as session,
+        pytest.raises(MirrorError) as caught,
+    ):
+        refuse_late(session, gtids, seconds=1)
+    assert caught.value.code is load_errors.LAGS
+    pair.start_replication()
+    with SelectSession(replica.settings()) as session:
+        refuse_late(session, gtids)
 
 
 def test_a_mariadb_that_has_diverged_is_refused(tmp_path: Path) -> None:
