@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Literal
 
 from benchmarks.data import load_data
 from benchmarks.decode import check_counts, measure_decoders
+from benchmarks.first_load import ROWS as LOADED_ROWS
+from benchmarks.first_load import measure_first_load
 from benchmarks.formats import measure_formats
 from benchmarks.home import Home
 from benchmarks.large import measure_large
@@ -49,10 +51,10 @@ if TYPE_CHECKING:
 QUICK_SCALE = 0.05
 # These need no server with data.
 # They print what they measure, and the documents do not have it.
-_PRINTED = ("replica", "formats", "mirror-formats", "page", "pace")
+_PRINTED = ("replica", "formats", "mirror-formats", "page", "pace", "first-load")
 # What `--tables` is for.
 _SMALL_TABLES = {"mirror", "snapshot", "verify"}
-_WITHOUT_DATA = {"mirror", "mirror-formats", "pace", "replica", "report", "verify"}
+_WITHOUT_DATA = {"first-load", "mirror", "mirror-formats", "pace", "replica", "report", "verify"}
 
 
 def _arguments() -> argparse.Namespace:
@@ -75,7 +77,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--rows",
         type=int,
-        help=f"of the table that verify compares, {ROWS:,} at scale 1, or of pace, {PACE_ROWS:,}",
+        help=f"of the table that verify compares, {ROWS:,} at scale 1, of pace, {PACE_ROWS:,}, or "
+        f"of first-load, {LOADED_ROWS:,}",
     )
     parser.add_argument(
         "--tables",
@@ -146,20 +149,25 @@ def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> No
         # In place of the large tables, whose figures stay.
         _measure_small_tables(home, arguments, wanted, compiled)
         wanted = [name for name in wanted if name not in _SMALL_TABLES]
-    if "replica" in wanted:
-        home.store("replica", measure_replica(home))
-    if "formats" in wanted:
-        home.store("formats", measure_formats(home, data, arguments.runs, compiled))
-    if "mirror-formats" in wanted:
-        ratios = measure_mirror_formats(home, arguments.runs, compiled)
-        home.store("mirror-formats", ratios)
-    if "page" in wanted:
-        costs = measure_page(home, data, arguments.runs, arguments.seconds, compiled)
-        home.store("page", costs)
-    if "pace" in wanted:
-        rows = arguments.rows or int(PACE_ROWS * arguments.scale)
-        found = measure_pace(home, rows, arguments.runs, arguments.seconds, compiled)
-        home.store("pace", found)
+    printed: dict[str, Callable[[], dict[str, Any]]] = {
+        "replica": lambda: measure_replica(home),
+        "formats": lambda: measure_formats(home, data, arguments.runs, compiled),
+        "mirror-formats": lambda: measure_mirror_formats(home, arguments.runs, compiled),
+        "page": lambda: measure_page(home, data, arguments.runs, arguments.seconds, compiled),
+        "pace": lambda: measure_pace(
+            home,
+            arguments.rows or int(PACE_ROWS * arguments.scale),
+            arguments.runs,
+            arguments.seconds,
+            compiled,
+        ),
+        "first-load": lambda: measure_first_load(
+            home, arguments.rows or int(LOADED_ROWS * arguments.scale), compiled
+        ),
+    }
+    for name in _PRINTED:
+        if name in wanted:
+            home.store(name, printed[name]())
     for name in SUBCOMMANDS:
         if name in wanted:
             started = time.monotonic()

@@ -296,6 +296,11 @@ class Costs:
         """Seconds of all processes, when they were last looked at."""
         return sum(self._cpu.values())
 
+    @property
+    def by_process(self) -> Mapping[str, float]:
+        """The same, by the number of the process."""
+        return self._cpu
+
     def begin(self) -> None:
         """Look often from now on."""
         self._thread.start()

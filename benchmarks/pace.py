@@ -31,7 +31,7 @@ from benchmarks.probes import oltp
 from benchmarks.process import RunFailed, beside, say, start, stop
 from benchmarks.stack import ACCOUNT, BROKER_MEMORY, BROKER_SETTINGS, PASSWORD, USER, Stack
 from benchmarks.watch import PROBES
-from benchmarks.workload.session import session
+from benchmarks.workload.session import Session, session
 from local_stack import KafkaBroker, MysqlServer, connect
 
 if TYPE_CHECKING:
@@ -178,24 +178,8 @@ class _Application:
             if connection.rows("SHOW DATABASES LIKE 'oltp'") and self._is_filled():
                 return
             say(f"pace: a table of {self._rows:,} rows")
-            connection.execute(
-                "SET sql_log_bin = 0",
-                "DROP DATABASE IF EXISTS oltp",
-                f"DROP DATABASE IF EXISTS {DATABASE}",
-                f"DROP USER IF EXISTS {USER}@'%'",
-                *ACCOUNT,
-                f"CREATE DATABASE {DATABASE}",
-                f"CREATE TABLE {TABLE} ({_COLUMNS}) DEFAULT CHARSET utf8mb4",
-                f"INSERT INTO {TABLE} ({_NAMES}) VALUES ({_VALUES})",
-            )
-            count = 1
-            while count < self._rows:
-                some = min(count, self._rows - count)
-                connection.execute(
-                    "SET sql_log_bin = 0",
-                    f"INSERT INTO {TABLE} ({_NAMES}) SELECT {_VALUES} FROM {TABLE} LIMIT {some}",
-                )
-                count += some
+            connection.execute("SET sql_log_bin = 0", "DROP DATABASE IF EXISTS oltp")
+            fill_orders(connection, self._rows)
             connection.execute(
                 "SET sql_log_bin = 0",
                 "CREATE DATABASE oltp",
@@ -228,6 +212,27 @@ class _Application:
                 writer.write_table(data.cast(writer.schema))
         if writer is not None:
             writer.close()
+
+
+def fill_orders(connection: Session, rows: int) -> None:
+    """Make the table with so many rows, and the account that reads it."""
+    connection.execute(
+        "SET sql_log_bin = 0",
+        f"DROP DATABASE IF EXISTS {DATABASE}",
+        f"DROP USER IF EXISTS {USER}@'%'",
+        *ACCOUNT,
+        f"CREATE DATABASE {DATABASE}",
+        f"CREATE TABLE {TABLE} ({_COLUMNS}) DEFAULT CHARSET utf8mb4",
+        f"INSERT INTO {TABLE} ({_NAMES}) VALUES ({_VALUES})",
+    )
+    count = 1
+    while count < rows:
+        some = min(count, rows - count)
+        connection.execute(
+            "SET sql_log_bin = 0",
+            f"INSERT INTO {TABLE} ({_NAMES}) SELECT {_VALUES} FROM {TABLE} LIMIT {some}",
+        )
+        count += some
 
 
 class _Reader:

@@ -166,7 +166,7 @@ class Loader:
             for topic in wanted
             if topic not in self._open and self._not_before.get(topic, 0.0) <= now
         ]
-        if not due or self._has_enough:
+        if not due or self._has_enough():
             return
         try:
             moment = self._loads.moment()
@@ -176,13 +176,12 @@ class Loader:
             return
         for topic in due:
             # Without a moment, nothing was delivered yet.
-            if moment is None or self._has_enough or self._closing.is_set() or session.is_closed:
+            if moment is None or self._has_enough() or self._closing.is_set() or session.is_closed:
                 return
             self._open_load(wanted[topic], session, moment)
 
-    @property
     def _has_enough(self) -> bool:
-        """Whether each connection could read another table."""
+        """Return whether each connection could read another table."""
         reading = sum(loading.load.phase == "reading" for loading in list(self._open.values()))
         return reading >= self._plan.settings.connections
 

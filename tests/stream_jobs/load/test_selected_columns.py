@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 def column(name: str, kind: str, key: int = 0, **facts: Any) -> SchemaColumn:
-    made: Any = {"name": name, "type": kind, "nullable": not key, "key": key} | facts
+    made: SchemaColumn = {"name": name, "type": kind, "nullable": not key, "key": key}
+    made.update(facts)  # type: ignore[typeddict-item] # the facts of the contract, by name
     return made
 
 
@@ -53,10 +54,11 @@ def received(*rows: bytes) -> CellRows:
 def values(columns: list[SchemaColumn], *rows: tuple[bytes | None, ...]) -> list[dict[str, Any]]:
     schema = TableSchema.of_columns("shop", "t", tuple(columns))
     cells = SelectedCells(received(*(row(*each) for each in rows)), len(columns))
-    return mirror_columns(cells, schema, columns, "error").to_pylist()
+    found: list[dict[str, Any]] = mirror_columns(cells, schema, columns, "error").to_pylist()
+    return found
 
 
-UTF8 = {"charset": "utf8mb4", "length": 80}
+UTF8: dict[str, Any] = {"charset": "utf8mb4", "length": 80}
 # By type: the column, the cell, and the value of the mirror.
 TYPES: dict[str, tuple[SchemaColumn, bytes, object]] = {
     "tinyint": (column("c", "tinyint", unsigned=False), b"-7", -7),
