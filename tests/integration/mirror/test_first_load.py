@@ -340,7 +340,7 @@ def test_two_pipelines_in_one_process_load_at_once_beside_their_streams(
     loaded = {"event": "loaded", "table": f"{stream.database}.t", "rows": ROWS // 2}
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     for name, job in jobs.items():
-        own = [told(json.dumps(line)) for line in lines if line["labels.pipeline"] == name]
-        assert loaded in own
+        said = [told(json.dumps(line)) for line in lines if line["labels.pipeline"] == name]
+        assert loaded in said
         assert mirrored(stream, job, "t") == names(stream, "t")
         assert job.rows("other", database=stream.database) == [(1,)]

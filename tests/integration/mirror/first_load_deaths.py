@@ -1,0 +1,313 @@
+"""`python -m tests.integration.mirror.first_load_deaths`: kills while tables are loaded.
+
+The first rows of two tables are read from the source, while a client changes them, their keys and
+their columns all the time. Job, connector and source are killed at random moments until the load is
+complete. Then the client stops, and the mirror must have the rows that a SELECT shows, and `verify`
+must find no difference. Then another pipeline loads the same tables, and so on.
+
+The job is the real one without Spark, whose start takes longer than such a load.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pymysql
+
+from local_stack import KafkaBroker, MysqlServer, connect
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import MirrorError
+from stream_jobs.tables.mirror_table import MirrorTable
+from tests import forked_command
+from tests.integration.harness import ConnectorProcess, toml_value, write_config
+from tests.integration.mirror.conftest import Job
+from tests.stream_jobs.topics import Kafka
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerProcess
+
+    from local_stack import Endpoint
+
+DATABASE: Final = "shop"
+TABLES: Final = ("orders", "names")
+_COLUMNS: Final = {
+    "orders": "id BIGINT PRIMARY KEY, name VARCHAR(60), amount DECIMAL(12,2)",
+    "names": "id BIGINT, name VARCHAR(60), amount DECIMAL(12,2), PRIMARY KEY (name, id)",
+}
+_SELECTED: Final = ("id", "name", "amount")
+_PAUSE_SECONDS: Final = (0.05, 1.0)
+# Of the kills before a load has begun: without, few loads would begin.
+_SPARED: Final = 0.9
+_EQUAL_SECONDS: Final = 300.0
+_RANGE_ROWS: Final = 200
+_CONTEXT: Final = multiprocessing.get_context("forkserver")
+
+
+class Client(threading.Thread):
+    """Changes rows, keys and columns until it is stopped."""
+
+    def __init__(self, endpoint: Endpoint, rows: int, seed: int) -> None:
+        """Change tables of so many rows."""
+        super().__init__(daemon=True)
+        self._endpoint = endpoint
+        self._rows = rows
+        self._dice = random.Random(seed)
+        self._stopped = threading.Event()
+        self._columns = 0
+        self.changes = 0
+
+    def run(self) -> None:
+        """Change something a hundred times a second; the server may be away."""
+        while not self._stopped.is_set():
+            with (
+                contextlib.suppress(pymysql.err.Error, OSError),
+                connect(self._endpoint, DATABASE) as connection,
+                connection.cursor() as cursor,
+            ):
+                while not self._stopped.wait(0.01):
+                    cursor.execute(self._statement())
+                    self.changes += 1
+            self._stopped.wait(0.1)
+
+    def stop(self) -> None:
+        """End."""
+        self._stopped.set()
+        self.join()
+
+    def _statement(self) -> str:
+        dice = self._dice
+        table, key, number = dice.choice(TABLES), dice.randint(1, self._rows), dice.getrandbits(40)
+        span = f"id BETWEEN {key} AND {key + 3}"
+        chance = dice.random()
+        if chance < 0.002:
+            return f"DELETE FROM {table} WHERE id % 3 = {number % 3}"
+        if chance < 0.004:
+            self._columns += 1
+            return f"ALTER TABLE {table} ADD COLUMN c{self._columns} INT DEFAULT {self._columns}"
+        if chance < 0.3:
+            return f"UPDATE {table} SET amount = {number % 10**6} WHERE {span}"
+        if chance < 0.5:
+            return f"DELETE FROM {table} WHERE {span}"
+        if chance < 0.7:
+            # The key of the second table; in the first one, a value.
+            return f"UPDATE {table} SET name = 'n{number}' WHERE {span}"
+        if chance < 0.8:
+            return f"UPDATE IGNORE {table} SET id = id + {self._rows // 2} WHERE {span}"
+        return f"REPLACE INTO {table} (id, name, amount) VALUES ({key}, 'n{number}', 1)"
+
+
+def _fill(endpoint: Endpoint, rows: int) -> None:
+    with connect(endpoint) as connection, connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {DATABASE}")
+        for table, columns in _COLUMNS.items():
+            cursor.execute(f"CREATE TABLE {DATABASE}.{table} ({columns})")
+            values = ", ".join(f"({n}, 'n{n}', {n})" for n in range(1, rows + 1))
+            cursor.execute(f"INSERT INTO {DATABASE}.{table} VALUES {values}")
+
+
+def _apply(bootstrap: str, prefix: str, folder: Path, source: dict[str, Any]) -> None:
+    """Be the job, until it is killed."""
+    job = Job(Kafka(bootstrap, prefix), folder)
+    while True:
+        job.run(first_load=source)
+        time.sleep(0.05)
+
+
+class Pipeline:
+    """A connector and a job, which load the tables."""
+
+    def __init__(self, folder: Path, source: Endpoint, broker: Endpoint, prefix: str) -> None:
+        """Start both."""
+        self._folder = folder / prefix
+        self._folder.mkdir()
+        self._prefix = prefix
+        self._broker = broker
+        url = f"mysql://{source.user}:{source.password}@{source.host}:{source.port}/"
+        self._source = {"url": url, "range_rows": _RANGE_ROWS, "pace": "full", "connections": 2}
+        self._config = write_config(
+            self._folder,
+            source,
+            broker,
+            prefix,
+            DATABASE,
+            source__start="snapshot",
+            snapshot__to="mirror",
+        )
+        self.connector = ConnectorProcess(self._config).start()
+        self._job = self._started()
+
+    def _started(self) -> ForkServerProcess:
+        given = self._broker.bootstrap, self._prefix, self._folder, self._source
+        job = _CONTEXT.Process(target=_apply, args=given, daemon=True)
+        job.start()
+        return job
+
+    def phase(self, table: str) -> str:
+        """Return how far the load of a table is."""
+        try:
+            name = f"{DATABASE}.{table}"
+            mirror = MirrorTable.open(self._storage, f"{DATABASE}/{table}", name, "")
+        except MirrorError:
+            return "unknown"
+        load = None if mirror is None else mirror.progress.load
+        return "not begun" if load is None else load.phase
+
+    @property
+    def phases(self) -> list[str]:
+        """Return how far the loads are."""
+        return [self.phase(table) for table in TABLES]
+
+    @property
+    def _storage(self) -> LocalStorage:
+        return LocalStorage(str(self._folder / "mirror"))
+
+    def kill_job(self) -> None:
+        """End the job as the kernel would, and start another one."""
+        self._job.kill()
+        self._job.join()
+        self._job = self._started()
+
+    def kill_connector(self) -> None:
+        """The same for the connector."""
+        self.connector.kill()
+        self.connector.start()
+
+    def watch(self) -> None:
+        """Start again what has ended by itself, because the source was away."""
+        if self._job.exitcode is not None:
+            self._job = self._started()
+        process = self.connector.process
+        if process is not None and process.poll() is not None:
+            self.connector.start()
+
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a mirror, in order."""
+        job = Job.__new__(Job)
+        job.folder = self._folder
+        return job.rows(table, *_SELECTED, database=DATABASE)
+
+    def verified(self) -> str:
+        """Return what `verify` says if it finds a difference."""
+        mirror = self._folder / "job.toml"
+        mirror.touch(mode=0o600)
+        mirror.write_text(
+            f'name = "job"\n[kafka]\nbootstrap_servers = ["{self._broker.bootstrap}"]\n'
+            f"topic_prefix = {toml_value(self._prefix)}\n"
+            f"[mirror]\npath = {toml_value(str(self._folder / 'mirror'))}\n"
+            f"checkpoint = {toml_value(str(self._folder / 'checkpoint'))}\n"
+        )
+        done = forked_command.run("verify", str(self._config), "--mirror", str(mirror))
+        return "" if done.returncode == 0 else done.stdout + done.stderr
+
+    def end(self) -> None:
+        """Kill both."""
+        self._job.kill()
+        self._job.join()
+        self.connector.kill()
+
+
+def _strike(
+    pipeline: Pipeline, server: MysqlServer, faults: int, dice: random.Random
+) -> Counter[str]:
+    """Kill at random moments until the load is complete; return how often what, and when."""
+    struck: Counter[str] = Counter()
+    while struck.total() < faults and pipeline.phases != ["complete"] * len(TABLES):
+        time.sleep(dice.uniform(*_PAUSE_SECONDS))
+        pipeline.watch()
+        phases = ", ".join(sorted(pipeline.phases))
+        if set(pipeline.phases) == {"not begun"} and dice.random() < _SPARED:
+            continue
+        chance = dice.random()
+        if chance < 0.6:
+            struck[f"job ({phases})"] += 1
+            pipeline.kill_job()
+        elif chance < 0.9:
+            struck[f"connector ({phases})"] += 1
+            pipeline.kill_connector()
+        else:
+            struck[f"source ({phases})"] += 1
+            server.kill()
+            server.start()
+    return struck
+
+
+def _differences(pipeline: Pipeline, source: Endpoint) -> list[str]:
+    """Wait until the mirror has the rows of the source; return what differs after minutes."""
+    wanted = {}
+    with connect(source, DATABASE) as connection, connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"SELECT {', '.join(_SELECTED)} FROM {table}")
+            wanted[table] = sorted(cursor.fetchall())
+    ends_at = time.monotonic() + _EQUAL_SECONDS
+    while True:
+        pipeline.watch()
+        wrong = [
+            f"{table}: {pipeline.phase(table)}, or other rows"
+            for table, rows in wanted.items()
+            if pipeline.phase(table) != "complete" or pipeline.rows(table) != rows
+        ]
+        if not wrong:
+            told = pipeline.verified()
+            return [told] if told else []
+        if time.monotonic() > ends_at:
+            return wrong
+        time.sleep(0.5)
+
+
+def run(directory: Path, kills: int, rows: int, seed: int) -> list[str]:
+    """Return what was wrong, and print what was done."""
+    dice, struck, wrong, loads, changes = random.Random(seed), Counter[str](), [], 0, 0
+    with MysqlServer(directory / "mysql") as server, KafkaBroker(directory / "kafka") as broker:
+        _fill(server.endpoint, rows)
+        while struck.total() < kills and not wrong:
+            loads += 1
+            client = Client(server.endpoint, rows, seed + loads)
+            client.start()
+            pipeline = Pipeline(directory, server.endpoint, broker.endpoint, f"load{loads}")
+            try:
+                struck += _strike(pipeline, server, min(20, kills - struck.total()), dice)
+                client.stop()
+                wrong += _differences(pipeline, server.endpoint)
+            finally:
+                pipeline.end()
+            changes += client.changes
+            with connect(server.endpoint, DATABASE) as connection:
+                for table in TABLES:
+                    values = ", ".join(f"({n}, 'n{n}', {n})" for n in range(1, rows + 1))
+                    with connection.cursor() as cursor:
+                        cursor.execute(f"REPLACE INTO {table} (id, name, amount) VALUES {values}")
+    for what, count in sorted(struck.items()):
+        print(f"{count:4} kills of the {what}")
+    print(f"{struck.total()} kills in {loads} loads, with {changes:,} statements beside them")
+    return wrong
+
+
+def main() -> int:
+    """Run, and return 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--rows", type=int, default=5_000)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    multiprocessing.set_forkserver_preload(["tests.ready_command", Job.__module__])
+    with tempfile.TemporaryDirectory(prefix="first-load-deaths-") as name:
+        wrong = run(Path(name), arguments.kills, arguments.rows, arguments.seed)
+    print("\n".join(wrong) or "all mirrors have the rows of the source")
+    # What was forked must not wait for the threads of the others.
+    sys.stdout.flush()
+    os._exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
