@@ -219,6 +219,27 @@ def test_a_load_goes_on_after_the_ranges_that_were_committed(stream: Stream, own
     assert mirrored(stream, own_job, "t") == names(stream, "t")
 
 
+def test_a_copy_through_kafka_replaces_a_load_that_has_not_ended(
+    stream: Stream, own_job: Job
+) -> None:
+    fill(stream, "t")
+    with stream.connector(**MIRROR) as connector:
+        wait_for_states(connector, 1)
+        stream.execute("DELETE FROM t WHERE id = 9")
+        stream.wait_for_changes(1, connector)
+        meanwhile = Meanwhile(own_job, stream, {3: ("DROP DATABASE none",)})
+        own_job.run(first_load=url(stream) | {"connections": 1})
+        assert meanwhile.ranges >= 3
+        assert 0 < len(mirrored(stream, own_job, "t")) < ROWS - 1
+        done = forked_command.run("snapshot", str(connector.config), f"{stream.database}.t")
+        assert done.returncode == 0, done.stderr
+        stream.wait_for_changes(ROWS, connector)
+        wait_until_settled(stream.broker, stream.prefix)
+        lines = own_job.run(first_load=url(stream))
+    assert own_job.exit_code == 0, lines
+    assert mirrored(stream, own_job, "t") == names(stream, "t")
+
+
 def load_waits(lines: list[dict[str, Any]]) -> list[str]:
     return [line["code"] for line in lines if line["event"] == "load_waits"]
 
