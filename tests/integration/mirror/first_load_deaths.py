@@ -267,7 +267,8 @@ def _differences(pipeline: Pipeline, source: Endpoint) -> list[str]:
 
 def run(directory: Path, kills: int, rows: int, seed: int) -> list[str]:
     """Return what was wrong, and print what was done."""
-    dice, struck, wrong, loads, changes = random.Random(seed), Counter[str](), [], 0, 0
+    dice, struck, loads, changes = random.Random(seed), Counter[str](), 0, 0
+    wrong: list[str] = []
     with MysqlServer(directory / "mysql") as server, KafkaBroker(directory / "kafka") as broker:
         _fill(server.endpoint, rows)
         while struck.total() < kills and not wrong:

@@ -29,6 +29,7 @@ from tests import forked_command
 from tests.foundation.errors.texts import text_of
 from tests.integration.harness import wait_until, wait_until_settled
 from tests.integration.mirror.conftest import Job, SparkJob
+from tests.stream_jobs.iceberg.readers import pyiceberg_rows
 from tests.stream_jobs.told import told
 from tests.stream_jobs.topics import Kafka
 from verification import verify_errors
@@ -215,8 +216,11 @@ def test_a_load_goes_on_after_the_ranges_that_were_committed(stream: Stream, own
             MirrorSide(half, schema)
         assert caught.value.code is verify_errors.LOADING
         own_job.load_range = load  # type: ignore[method-assign]
-        own_job.run(first_load=url(stream))
+        both = {"formats": ["delta", "iceberg"]}
+        own_job.run(first_load=url(stream), mirror=both)
     assert mirrored(stream, own_job, "t") == names(stream, "t")
+    published = own_job.folder / "mirror" / "_iceberg" / stream.database / "t"
+    assert len(pyiceberg_rows(published)) == ROWS
 
 
 def test_a_copy_through_kafka_replaces_a_load_that_has_not_ended(
