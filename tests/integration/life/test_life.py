@@ -28,8 +28,9 @@ pytestmark = [
 ROWS = length(short=200, full=5000)
 ROUNDS = length(short=1, full=5)
 # In the short form one server by positions, and the newest of each product with settings that are
-# unusual: together they run each step of the story. Tests without a pipeline read the logs of all
-# versions and settings (`tests/integration/decoding`, `tests/integration/source`).
+# unusual: together they run each step of the story. Tests without a pipeline read the logs of the
+# other versions (`tests/integration/decoding`, `tests/integration/source`), and one without a GTID
+# index (`tests/integration/stream/test_restarts.py`).
 SHORT = (
     "MySQL 8.0 with gtid_mode=OFF, enforce_gtid_consistency=OFF",
     "MySQL 9 with lower_case_table_names=1",

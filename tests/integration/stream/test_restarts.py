@@ -28,12 +28,12 @@ WITHOUT_GTIDS = {"gtid_mode": "OFF", "enforce_gtid_consistency": "OFF"}
 SERVERS: dict[str, Callable[[Path], Server]] = {
     "mysql 9": lambda folder: MysqlServer(folder, version="9"),
     "mysql 8.0 by position": lambda folder: MysqlServer(folder, settings=WITHOUT_GTIDS),
-    "mariadb 11.8": MariadbServer,
-    "mariadb 10.5": lambda folder: MariadbServer(folder, version="10.5"),
-    "mariadb 10.11": lambda folder: MariadbServer(folder, version="10.11"),
     "mariadb 11.8 without a GTID index": lambda folder: MariadbServer(
         folder, settings={"binlog_gtid_index": "OFF"}
     ),
+    "mariadb 11.8": MariadbServer,
+    "mariadb 10.5": lambda folder: MariadbServer(folder, version="10.5"),
+    "mariadb 10.11": lambda folder: MariadbServer(folder, version="10.11"),
 }
 
 # More than waits for the end of a transaction that has no savepoint.
