@@ -167,12 +167,14 @@ def test_transactions_that_only_the_new_server_has_are_streamed(
     source, replica = source_of(pair.source), Source(pair.replica, "")
     pair.wait_for_replica()
     replica.user = source.user
+    # Other tests may have written there, too.
+    known = pair.gtids(pair.replica) - pair.gtids(pair.source)
     replica.execute("CREATE DATABASE errant", "DROP DATABASE errant")
     source.execute("CREATE DATABASE later", "DROP DATABASE later")
     pair.wait_for_replica()
     point = replace(latest(source), file="")
     assert validated(replica, point) == point
-    errant = pair.gtids(pair.replica) - pair.gtids(pair.source)
+    errant = pair.gtids(pair.replica) - pair.gtids(pair.source) - known
     assert len(list(errant)) == 2
 
 
