@@ -59,8 +59,9 @@ BROKER_SETTINGS: Mapping[str, str] = {
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "1",
     "group.initial.rebalance.delay.ms": "0",
-    # After a SIGKILL, the broker waits until its earlier session ends: 9 s by default.
-    "broker.session.timeout.ms": "2000",
+    # After a SIGKILL, the broker waits until its earlier session ends: 9 s by default. On a machine
+    # whose cores are all busy, a heartbeat can come two seconds late, and nothing is led then.
+    "broker.session.timeout.ms": "5000",
     "broker.heartbeat.interval.ms": "500",
     "controller.quorum.election.timeout.ms": "300",
     "controller.quorum.fetch.timeout.ms": "500",
