@@ -31,9 +31,9 @@ ROWS: Final = 50
 DATABASE: Final = "many"
 PREFIX: Final = "many"
 MAX_OFFSETS: Final = 1_000_000
-SOURCE_SETTINGS: Final = {"innodb_buffer_pool_size": "512M", "table_open_cache": "4000"}
+_SOURCE_SETTINGS: Final = {"innodb_buffer_pool_size": "512M", "table_open_cache": "4000"}
 # A log segment of each topic is allocated at once.
-SMALL_SEGMENTS: Final = {"log.index.size.max.bytes": "65536"}
+_SMALL_SEGMENTS: Final = {"log.index.size.max.bytes": "65536"}
 ONE_PARTITION: Final = "partitions = 1\n"
 _WAIT_S: Final = 3600.0
 # A version of a Delta table: the one before makes the table.
@@ -80,15 +80,7 @@ def mirrored_tables(
     made = folder / "made"
     if not made.exists():
         shutil.rmtree(folder, ignore_errors=True)
-    broker = KafkaBroker(
-        folder / "broker",
-        settings=BROKER_SETTINGS | SMALL_SEGMENTS,
-        memory=BROKER_MEMORY,
-        cache=home.cache,
-    )
-    mysql = MysqlServer(folder / "source", settings=SOURCE_SETTINGS, cache=home.cache)
-    with broker, mysql:
-        stack = Stack(home, mysql, broker)
+    with servers_of_many(home, folder) as stack:
         connector = OurConnector(stack, PREFIX, DATABASE, compiled, ONE_PARTITION)
         job = MirrorJob(folder, "ours", stack.bootstrap, PREFIX)
         if not made.exists():
@@ -100,6 +92,20 @@ def mirrored_tables(
             yield MirroredTables(folder, stack, connector, job)
         finally:
             connector.stop()
+
+
+@contextmanager
+def servers_of_many(home: Home, folder: Path) -> Iterator[Stack]:
+    """Run a source and a broker that can hold thousands of tables, with their data in `folder`."""
+    broker = KafkaBroker(
+        folder / "broker",
+        settings=BROKER_SETTINGS | _SMALL_SEGMENTS,
+        memory=BROKER_MEMORY,
+        cache=home.cache,
+    )
+    mysql = MysqlServer(folder / "source", settings=_SOURCE_SETTINGS, cache=home.cache)
+    with broker, mysql:
+        yield Stack(home, mysql, broker)
 
 
 def _mirror_all(job: MirrorJob, count: int) -> None:

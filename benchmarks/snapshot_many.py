@@ -21,14 +21,11 @@ from benchmarks.many_tables import (
     DATABASE,
     ONE_PARTITION,
     ROWS,
-    SMALL_SEGMENTS,
-    SOURCE_SETTINGS,
     fill_small_tables,
+    servers_of_many,
 )
 from benchmarks.process import RunFailed, run_to_end, say, usage_of
-from benchmarks.stack import BROKER_MEMORY, BROKER_SETTINGS, Stack
 from connector.stream.snapshot.table_state import TableState, snapshot_topic
-from local_stack import KafkaBroker, MysqlServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,15 +54,7 @@ def _measure(home: Home, count: int, compiled: Literal["require", "off"]) -> dic
     if not made.exists():
         shutil.rmtree(folder, ignore_errors=True)
     shutil.rmtree(folder / "broker", ignore_errors=True)
-    broker = KafkaBroker(
-        folder / "broker",
-        settings=BROKER_SETTINGS | SMALL_SEGMENTS,
-        memory=BROKER_MEMORY,
-        cache=home.cache,
-    )
-    mysql = MysqlServer(folder / "source", settings=SOURCE_SETTINGS, cache=home.cache)
-    with mysql, broker:
-        stack = Stack(home, mysql, broker)
+    with servers_of_many(home, folder) as stack:
         if not made.exists():
             fill_small_tables(stack, count)
             made.touch()

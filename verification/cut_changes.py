@@ -16,6 +16,7 @@ from connector.binlog.gtid import AnyGtidSet, contains_all, parse_gtid_set
 from connector.binlog.header import file_number
 from connector.foundation import contract
 from connector.foundation.errors import ConfigError, DecodeError
+from connector.stream.snapshot.watermark import LogPosition
 from stream_jobs.cuts import Cut, cut_errors
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storage import Storage
@@ -136,9 +137,8 @@ def _by_position(store: CutStore, match: re.Match[str]) -> Cut | None:
     )
 
 
-def _place(cut: Cut) -> tuple[int, int]:
-    file, _, position = cut.position.rpartition(":")
-    return (file_number(file), int(position)) if file else (0, 0)
+def _place(cut: Cut) -> LogPosition:
+    return LogPosition.parse(cut.position) or LogPosition(0, 0)
 
 
 def _last(store: CutStore, is_before: Callable[[Cut], bool]) -> Cut | None:

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from connector.binlog.header import file_number
 from connector.foundation import errors
 from connector.foundation.errors.message import Message
 from connector.foundation.operating_system import CLOCK
@@ -125,8 +124,7 @@ def delivered_position(session: SelectSession, moment: SourceMoment) -> Delivere
     by_gtid = moment.flavour == "mysql" and moment.gtid is not None
     if not by_gtid and session.identity.server_uuid != moment.server:
         raise MirrorError(load_errors.OTHER_SERVER, server=session.name)
-    file, _, position = moment.position.rpartition(":")
-    place = LogPosition(file_number(file), int(position)) if file else None
+    place = LogPosition.parse(moment.position)
     return DeliveredPosition(moment.gtid if by_gtid else None, place)
 
 

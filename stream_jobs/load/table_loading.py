@@ -10,12 +10,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from connector.binlog.gtid import GtidSet
-from connector.binlog.sql_text import sql_text
 from connector.stream.snapshot.keyset import can_be_paged
+from connector.stream.snapshot.table_plan import read_statistics
 from connector.stream.snapshot.watermark import log_end
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.modes.mode import Mode
@@ -34,11 +34,6 @@ from stream_jobs.tables.topic_state import path_in
 if TYPE_CHECKING:
     from connector.stream.source.select_session import SelectSession
     from stream_jobs.cuts.state_topics import DeliveredPosition
-
-_STATISTICS: Final = """
-    SELECT table_rows AS estimated FROM information_schema.tables
-    WHERE table_schema = {database} AND table_name = {table}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +172,7 @@ def _new_load(
     rows_of_a_part: int,
 ) -> TableLoad:
     schema = table.schema
-    sql = _STATISTICS.format(database=sql_text(schema.database), table=sql_text(schema.table))
-    (row,) = session.query(sql) or ({},)
-    estimated = int(row.get("estimated") or 0)
+    estimated = read_statistics(session, schema.database, schema.table).get("estimated")
     parts = key_parts(session, table, rows_of_a_part)
     return TableLoad(
         id_,
@@ -188,7 +181,7 @@ def _new_load(
         SourceMoment(moment.server_uuid, moment.flavour, moment.gtid, moment.position),
         tuple(column.declared for column in table.order_columns),
         tuple(parts),
-        estimated_rows=estimated,
+        estimated_rows=int(estimated or 0),
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from connector.binlog.gtid import contains_all, parse_gtid_set
 from connector.foundation.contract import row_topic
 from connector.foundation.errors.message import Message
+from connector.stream.snapshot.watermark import LogPosition
 from stream_jobs.errors import MirrorError, shard_errors
 from stream_jobs.load import load_errors
 from stream_jobs.load.table_loading import WantedLoad
@@ -223,6 +224,5 @@ def has_passed(delivered: DeliveredPosition, end: SourceMoment) -> bool:
     return same and _place(delivered.position) >= _place(end.position)
 
 
-def _place(position: str) -> tuple[int, int]:
-    file, _, offset = position.rpartition(":")
-    return (int(file.rpartition(".")[2]), int(offset)) if file else (0, 0)
+def _place(position: str) -> LogPosition:
+    return LogPosition.parse(position) or LogPosition(0, 0)

@@ -10,7 +10,6 @@ from connector.foundation.argument_parser import ArgumentParser
 from connector.foundation.table_view import add_table_view
 
 _PROGRAM: Final = "binlog-connector-mirror"
-# Of `status`, if nothing else is asked for.
 
 
 class Command(NamedTuple):

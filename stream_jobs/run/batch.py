@@ -364,11 +364,10 @@ class BatchApplier:
 
     def _find_truncates(self, every: Sequence[TableRanges]) -> None:
         """Ask once for the ends of all partitions of truncates that some modes have to know."""
-        places = {own.truncates_place: own for own in every}
-        wanted = [place for place in places if place is not None]
+        places = {place: own for own in every if (place := own.truncates_place) is not None}
         # After an error, each table asks for itself, so that the error is that of a table.
         with suppress(MirrorError):
-            for place, end in self.services.client.written_offsets(wanted).items():
+            for place, end in self.services.client.written_offsets(places).items():
                 places[place].truncates_written = end
 
     def _begun(self, topic: str, ranges: Sequence[OffsetRange]) -> Mapping[int, int]:

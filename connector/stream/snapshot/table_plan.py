@@ -77,13 +77,18 @@ def plan(session: SelectSession, job: PlanJob, settings: SnapshotSettings) -> Ta
     condition that does not fit this table.
     """
     table = SelectedTable.describe(session, job.database, job.table, job.surrogate_key)
-    (statistics,) = session.query(
-        STATISTICS.format(
-            where=f"t.table_schema = {sql_text(job.database)} AND t.table_name = "
-            f"{sql_text(job.table)}"
-        )
-    ) or ({},)
+    statistics = read_statistics(session, job.database, job.table)
     return plan_described(session, job, table, statistics, log_end(session), settings)
+
+
+def read_statistics(session: SelectSession, database: str, table: str) -> Mapping[str, str | None]:
+    """Return the row of `STATISTICS` of a table; an empty one if there is none.
+
+    Raises the errors of the session.
+    """
+    where = f"t.table_schema = {sql_text(database)} AND t.table_name = {sql_text(table)}"
+    (row,) = session.query(STATISTICS.format(where=where)) or ({},)
+    return row
 
 
 def plan_described(

@@ -18,7 +18,7 @@ https://mariadb.com/docs/server/server-management/variables-and-modes/server-sta
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from connector.binlog.header import file_number
 from connector.foundation.errors import SourceRefused, SourceUnavailable
@@ -40,6 +40,12 @@ class LogPosition(NamedTuple):
 
     file: int  # the number at the end of the file's name
     position: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Read FILE:POSITION; None if it names no file, as before the first event of a server."""
+        file, _, position = text.rpartition(":")
+        return cls(file_number(file), int(position)) if file else None
 
 
 @dataclass(frozen=True, slots=True)
