@@ -15,7 +15,7 @@ import pytest
 
 from connector.foundation import compiled
 from tests import selection, signals
-from tests.length import FULL, length
+from tests.length import BOTH_HALVES, FULL, length
 from tests.stale_build import newer_sources
 
 if TYPE_CHECKING:
@@ -90,9 +90,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left)
         items[:] = chosen
     elif not FULL and len(items) > _SOME_TESTS:
-        repeated = selection.repeated_on_another_server(items)
-        config.hook.pytest_deselected(items=list(repeated))
-        items[:] = [item for item in items if item not in repeated]
+        left_out = selection.repeated_on_another_server(items)
+        if not BOTH_HALVES:
+            played = [item for item in items if item not in left_out]
+            left_out |= selection.half_at_rest(played, _seed(config))
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
     # The order inside of a kind stays: it is random.
     items.sort(key=selection.order)
     for item in items:
@@ -130,8 +133,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     assert not lost, f"{len(lost)} tests lost their group"
 
 
-def pytest_report_header() -> str:
-    return f"connector: {compiled.description()}"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    half = f"half {_seed(config) % 2 + 1} of 2; TESTS=both runs all"
+    half = "all" if BOTH_HALVES else half
+    return [f"connector: {compiled.description()}", f"tests with servers in a whole run: {half}"]
+
+
+def _seed(config: pytest.Config) -> int:
+    """Return the seed of the order; without pytest-randomly, 0."""
+    return int(config.getoption("randomly_seed", default=0))
 
 
 def pytest_sessionstart() -> None:

@@ -1,4 +1,4 @@
-"""Which tests differ by compilation, and which of them run on one worker.
+"""Which tests differ by compilation, which ones a run plays, and which of them run on one worker.
 
 A test differs by compilation if its file, or a helper in `tests` that it imports, imports a module
 that is compiled, and if it runs without servers. All others run once, compiled, and so do those of
@@ -11,6 +11,7 @@ import ast
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -85,6 +86,19 @@ def repeated_on_another_server(items: Sequence[pytest.Item]) -> set[pytest.Item]
         stays = own[crc32(story.encode()) % len(own)]
         repeated.update(item for item in own if item is not stays)
     return repeated
+
+
+def half_at_rest(items: Sequence[pytest.Item], seed: int) -> set[pytest.Item]:
+    """Return every second test with servers, which the next run may play.
+
+    They take most of the time. Each file keeps half of its own. `seed` is that of the order of the
+    tests; an even one and the next one choose the two halves.
+    """
+    stories = [item for item in items if needs_servers(item)]
+    stories.sort(key=lambda item: item.nodeid)
+    Random(seed // 2).shuffle(stories)
+    stories.sort(key=lambda item: item.path)
+    return set(stories[seed % 2 :: 2])
 
 
 def group(item: pytest.Function) -> str | None:

@@ -109,8 +109,8 @@ _LIFE = """
 writes, streamed, changed by each kind of DDL, by foreign keys and by XA transactions; logs are
 rotated and purged; the connector is killed in the middle of a copy and of a file, and restarted at
 rest; the replica takes over. In the end each record is in Kafka once, and `verify` finds each
-mirror equal. `make test` plays it in a short form, with each version and each setting;
-`make test-all` plays it at length on all of these.
+mirror equal. `make test` plays a short form on some of these; `make test-all` plays it at length on
+all of them.
 """
 
 
