@@ -18,6 +18,7 @@ from stream_jobs.tables.maintenance import ChangedTable, TableMaintenance
 from stream_jobs.tables.mirror_metadata import Progress
 from stream_jobs.tables.mirror_table import MirrorTable
 from tests.stream_jobs.delta.sample import Sample
+from tests.stream_jobs.tables.storage_requests import CountedStorage, apply_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,3 +114,13 @@ def test_what_somebody_else_commits_meanwhile_stays(sample: Sample, tmp_path: Pa
     assert do_upkeep(sample).snapshot.domains["a"] == "b"
     assert len(table.snapshot.files) == 1
     assert sample.ids() == list(range(8))
+
+
+def test_a_batch_of_a_table_costs_two_puts_and_two_gets(tmp_path: Path) -> None:
+    """The file and its commit; the hint of a checkpoint, and the commit before."""
+    counts = []
+    for batches in (2, 7):
+        storage = CountedStorage(LocalStorage(str(tmp_path / str(batches))))
+        apply_batches(storage, batches)
+        counts.append(storage.counts)
+    assert counts[1] - counts[0] == {"put": 10, "get": 10}
