@@ -19,6 +19,7 @@ from connector.stream.snapshot.table_plan import read_statistics
 from connector.stream.snapshot.watermark import log_end
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.modes.mode import Mode
+from stream_jobs.delta.housekeeping import is_checkpoint_due, write_checkpoint
 from stream_jobs.errors import MirrorError
 from stream_jobs.load import load_errors
 from stream_jobs.load.key_parts import key_parts
@@ -84,7 +85,8 @@ class TableLoading:
     def commit(self, place: int, result: RangeResult, end: Callable[[], SourceMoment]) -> None:
         """Commit what was read of a part; after the last one, ask for the `end`.
 
-        Raises MirrorError if another process has taken over, or has committed.
+        Raises MirrorError if another process has taken over, or has committed, and if the storage
+        fails; the commit may be there then.
         """
         with self._lock:
             self._check_owner()
@@ -93,6 +95,9 @@ class TableLoading:
                 load = replace(load, phase="catching up", end=end())
             self.own.commit_load(result.files, replace(self.own.progress, load=load))
             self._busy.discard(place)
+            # Batches, which do it otherwise, leave the table alone until all rows are read.
+            if is_checkpoint_due(self.own.delta):
+                write_checkpoint(self.own.delta)
 
 
 def opened_loading(
