@@ -9,8 +9,9 @@ progress. So all that applies changes to a mirror applies them to a shard, and t
 another one: a truncate, a copy, a lookup of keys, a compaction.
 
 *Commits* are versions of the one Delta table, one after the other. A commit of another shard in
-between does not matter, unless it has changed what this one builds upon: the types of columns, or
-the files, if all are written again. Then the shard is overtaken, and its round is run again.
+between, or of another program, does not matter, unless it has changed what this one builds upon:
+the files of the shard, the types of columns, or all files, if they are written again. Then the
+shard is overtaken, and its round is run again.
 
 *Domains* of the log hold for each shard its list (`ShardList`) and its progress.
 """
@@ -29,7 +30,13 @@ from stream_jobs.delta.columns import Column
 from stream_jobs.delta.log import Log, LogListing
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.table import DeltaTable, TableCommit
-from stream_jobs.errors import MirrorError, ShardOvertaken, delta_errors, shard_errors
+from stream_jobs.errors import (
+    CommitConflict,
+    MirrorError,
+    ShardOvertaken,
+    delta_errors,
+    shard_errors,
+)
 from stream_jobs.source.column_types import ColumnType, holds_all_values
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import ColumnChange
@@ -43,6 +50,9 @@ from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
 
 LISTS: Final = f"{DOMAIN}/shard/"
 PROGRESS: Final = f"{DOMAIN}/progress/"
+
+# So often another writer may be faster.
+_TRIES: Final = 20
 
 
 def shard_lists(whole: Snapshot) -> dict[str, ShardList]:
@@ -148,29 +158,47 @@ class ShardTable(DeltaTable):
     def commit(self, change: TableCommit, operation: str) -> Snapshot:
         """Write the next version of the table and return the shard in it.
 
-        Raises ShardOvertaken if another shard has changed what `change` builds upon, else as for
-        a table alone.
+        If another writer was faster, it is tried again, unless that writer has changed what
+        `change` builds upon: then CommitConflict is raised. Raises ShardOvertaken if a shard of
+        this process has changed it, else as for a table alone.
         """
+        conflict: CommitConflict | None = None
         with self._shared.lock:
             base = self._base
-            self._catch_up()
-            whole = self._shared.delta
-            values = {shard_column(whole.snapshot.metadata).physical_name: self._shard}
-            # Files of other shards say themselves where they belong.
-            new = [
-                replace(file, partition_values={**values, **file.partition_values})
-                for file in change.new
-            ]
-            domains = {PROGRESS + self._shard: change.domains[DOMAIN]}
-            metadata = None
-            if change.metadata is not None:
-                metadata = self._united(base, change.metadata)
-                own = shard_properties(change.metadata.configuration)
-                domains[LISTS + self._shard] = ShardList.of(change.metadata.columns, own).write()
-            whole.commit(replace(change, new=new, domains=domains, metadata=metadata), operation)
-            self._add_costs(whole.take_costs())
-            self._adopt()
-        return self.snapshot
+            for _ in range(_TRIES):
+                try:
+                    self._commit(base, change, operation)
+                except ShardOvertaken as error:
+                    if conflict is None:
+                        raise
+                    raise conflict from error
+                except CommitConflict as error:
+                    conflict = error
+                    self._shared.delta.refresh()
+                else:
+                    return self.snapshot
+        assert conflict is not None
+        raise conflict
+
+    def _commit(self, base: Snapshot, change: TableCommit, operation: str) -> None:
+        """Write the next version, with a change of the shard as it was in the version `base`."""
+        self._catch_up()
+        whole = self._shared.delta
+        values = {shard_column(whole.snapshot.metadata).physical_name: self._shard}
+        # Files of other shards say themselves where they belong.
+        new = [
+            replace(file, partition_values={**values, **file.partition_values})
+            for file in change.new
+        ]
+        domains = {PROGRESS + self._shard: change.domains[DOMAIN]}
+        metadata = None
+        if change.metadata is not None:
+            metadata = self._united(base, change.metadata)
+            own = shard_properties(change.metadata.configuration)
+            domains[LISTS + self._shard] = ShardList.of(change.metadata.columns, own).write()
+        whole.commit(replace(change, new=new, domains=domains, metadata=metadata), operation)
+        self._add_costs(whole.take_costs())
+        self._adopt()
 
     def remove(self) -> None:
         """Remove the shard with its rows, and the columns that no other one has.
@@ -231,7 +259,9 @@ class ShardTable(DeltaTable):
         if LISTS + self._shard not in newest.domains:
             raise self._overtaken()
         now = shard_snapshot(newest, self._shard)
-        if not now.same_rows(self.snapshot) or _types(now.metadata, self.snapshot.metadata):
+        # Another process of the same pipeline may have gone on with its progress alone.
+        is_ours = now.domains == self.snapshot.domains and now.same_rows(self.snapshot)
+        if not is_ours or _types(now.metadata, self.snapshot.metadata):
             raise self._overtaken()
         self._base, self.snapshot = newest, now
 
