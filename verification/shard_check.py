@@ -6,7 +6,7 @@ more, or that is not followed, and files of no shard.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.storages import storage_of
@@ -42,7 +42,7 @@ def surplus_shards(job: JobSettings, names: Iterable[TableName]) -> Iterator[Tab
         # A mirror of one table is told with each shard.
         if delta is None or SHARD_PROPERTY not in delta.snapshot.configuration:
             continue
-        surplus = _surplus(delta.snapshot, shards)
+        surplus = _surplus(delta.snapshot, frozenset(shards))
         if surplus:
             column = delta.snapshot.configuration[SHARD_PROPERTY]
             result.differences = [
@@ -54,7 +54,7 @@ def surplus_shards(job: JobSettings, names: Iterable[TableName]) -> Iterator[Tab
             yield result
 
 
-def _surplus(whole: Snapshot, tables: Sequence[str]) -> Mapping[str, int]:
+def _surplus(whole: Snapshot, tables: Collection[str]) -> Mapping[str, int]:
     """Return the rows of each shard that is none of `tables`."""
     lists = shard_lists(whole)
     rows: dict[str, int] = {}

@@ -87,7 +87,9 @@ class TableFilter:
             include = [pattern.lower() for pattern in include]
             exclude = [pattern.lower() for pattern in exclude]
         self._include = [_split(pattern) for pattern in include]
-        self._exclude = [_split(pattern) for pattern in exclude]
+        # Settings may name thousands of tables one by one.
+        self._names, self._patterns = _divided(self._include)
+        self._excluded_names, self._excluded = _divided([_split(pattern) for pattern in exclude])
         self._known: dict[tuple[str, str], bool] = {}
         # Sequences that the listener has heard of.
         self._sequences: dict[tuple[str, str], None] = {}
@@ -131,7 +133,7 @@ class TableFilter:
         return [
             f"{database}.{table}"
             for database, table in self._include
-            if _ANY.isdisjoint(database + table) and (database, table) not in names
+            if (database, table) in self._names and (database, table) not in names
         ]
 
     def may_follow_database(self, database: str) -> bool:
@@ -145,7 +147,9 @@ class TableFilter:
             database, table = database.lower(), table.lower()
         if not self._matches(database, table):
             return False
-        if any(name == table and _database_matches(database, of) for of, name in self._include):
+        if (database, table) in self._names:
+            return True
+        if any(name == table and _database_matches(database, of) for of, name in self._patterns):
             return True
         if any(self._matches(database, original) for original in named_after(table)):
             self._listener.table_left_out(database, table)
@@ -153,13 +157,15 @@ class TableFilter:
         return True
 
     def _matches(self, database: str, table: str) -> bool:
-        included = any(
+        included = (database, table) in self._names or any(
             _database_matches(database, database_pattern) and fnmatchcase(table, table_pattern)
-            for database_pattern, table_pattern in self._include
+            for database_pattern, table_pattern in self._patterns
         )
-        return included and not any(
+        if not included or (database, table) in self._excluded_names:
+            return False
+        return not any(
             fnmatchcase(database, database_pattern) and fnmatchcase(table, table_pattern)
-            for database_pattern, table_pattern in self._exclude
+            for database_pattern, table_pattern in self._excluded
         )
 
 
@@ -180,6 +186,19 @@ def _split(pattern: str) -> tuple[str, str]:
     if not database or not table:
         raise ConfigError(argument_errors.TABLE_PATTERN, pattern=pattern)
     return database, table
+
+
+def _divided(
+    patterns: Sequence[tuple[str, str]],
+) -> tuple[frozenset[tuple[str, str]], list[tuple[str, str]]]:
+    """Return the names of tables among patterns, and the patterns that have a wildcard."""
+    names = frozenset(own for own in patterns if not any(map(has_wildcard, own)))
+    return names, [own for own in patterns if own not in names]
+
+
+def has_wildcard(pattern: str) -> bool:
+    """Return whether a pattern matches more than what is equal to it."""
+    return not _ANY.isdisjoint(pattern)
 
 
 def _database_matches(database: str, pattern: str) -> bool:

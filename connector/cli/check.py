@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from connector.binlog.table_filter import TableFilter
+from connector.binlog.table_filter import TableFilter, has_wildcard
 from connector.cli import command_errors
 from connector.cli.configuration import configure_logging, loaded
 from connector.cli.exit_codes import errors, tell
@@ -384,11 +384,17 @@ def table_counts(
     if followed_tables.sees_no_tables(tables) and not global_privileges(server) & _SHOW_ALL:
         return
     is_lower = followed_tables.ignores_case(server)
+    # Thousands of tables may be named one by one: each is compared with tables of its name.
+    by_name: dict[str, list[followed_tables.BaseTable]] = {}
+    for table in tables:
+        name = f"{table.database}.{table.name}"
+        by_name.setdefault(name.lower() if is_lower else name, []).append(table)
     for pattern in settings.tables:
         wanted = TableFilter([pattern], settings.exclude_tables, ignores_case=is_lower)
-        yield TableCount(
-            pattern, sum(wanted.follows(table.database, table.name) for table in tables)
-        )
+        name = pattern.lower() if is_lower else pattern
+        likely = tables if has_wildcard(pattern) else by_name.get(name, [])
+        count = sum(wanted.follows(table.database, table.name) for table in likely)
+        yield TableCount(pattern, count)
 
 
 def _not_compared() -> Finding:

@@ -25,6 +25,7 @@ from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.requests import Partition
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.batch_report import TableState
+from stream_jobs.tables.merged_table import MergedTables
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles
 from stream_jobs.tables.schema_registry import SchemaRegistry
@@ -164,6 +165,8 @@ class Overview:
         prefix = settings.kafka.topic_prefix
         self._registry = SchemaRegistry(client, prefix, choices=self._choices)
         self._copies = SnapshotTopic(client, prefix)
+        # Shards have one log, which is read once.
+        self._merged = MergedTables(storage)
         # By (database, table), the loads that stand for copies.
         self._loads: dict[tuple[str, str], str] = {}
 
@@ -249,7 +252,8 @@ class Overview:
     def _opened(self, schema: TableSchema, status: TableStatus) -> MirrorTable | None:
         try:
             path, shard = path_in(self._storage, schema), schema.chosen.shard
-            return MirrorTable.open(self._storage, path, schema.name, self._base, shard)
+            merged = None if shard is None else self._merged.at(path)
+            return MirrorTable.open(self._storage, path, schema.name, self._base, shard, merged)
         except MirrorError as error:
             status.state, status.code, status.reason = UNREADABLE, error.code.code, error.text
             return None

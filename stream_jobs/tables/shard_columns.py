@@ -15,7 +15,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import Column
@@ -23,6 +24,9 @@ from stream_jobs.errors import MirrorError, shard_errors
 from stream_jobs.source.column_types import holds_all_values
 from stream_jobs.source.table_schema import OWN_PREFIX
 from stream_jobs.tables.column_changes import RETIRED, TYPE_KEY, ColumnChange
+
+# Lists of some mirrors with hundreds of shards, of a few kilobytes each.
+_LISTS_KEPT: Final = 4096
 
 
 class ShardList(NamedTuple):
@@ -45,12 +49,16 @@ class ShardList(NamedTuple):
         """Return the JSON that the log holds."""
         return json.dumps(self, separators=(",", ":"), ensure_ascii=False)
 
-    @classmethod
-    def read(cls, text: str) -> ShardList:
-        """Read what `write` returned; raises ValueError, KeyError or TypeError for other text."""
+    @staticmethod
+    @lru_cache(maxsize=_LISTS_KEPT)
+    def read(text: str) -> ShardList:
+        """Read what `write` returned; raises ValueError, KeyError or TypeError for other text.
+
+        To open a shard of a mirror is to read the lists of all of them.
+        """
         properties, columns, retired = json.loads(text)
         names = {int(number): name for number, name in retired.items()}
-        return cls(dict(properties), tuple(columns), names)
+        return ShardList(properties, tuple(columns), names)
 
     def columns_in(self, metadata: Metadata) -> tuple[Column, ...]:
         """Return the columns of the shard, as they are in its mirror now."""

@@ -129,7 +129,7 @@ class TopicLimits:
         try:
             with closing(self._clients.open_admin(**client_settings(settings))) as admin:
                 topics = topics_of_prefix(admin, settings.topic_prefix)
-                topics += [topic for topic in self._limits if topic not in topics]
+                topics += sorted(self._limits.keys() - set(topics))
                 self._limits |= topic_limits(admin, topics)
         except NOT_ALLOWED:
             # A start has said so. Then a record that is too large ends the stream.
