@@ -230,17 +230,23 @@ class IcebergSettings(Section):
     scope: str = "catalog"
     # Empty: /v1/oauth/tokens of the catalog.
     token_url: Annotated[str, AfterValidator(_as_token_url)] = ""
+    # Requests are signed for a service of AWS in a region, with the credentials of the environment.
+    sigv4_service: str = ""
+    sigv4_region: str = ""
     # What to do with a table to which another program has committed.
     on_foreign_commit: Literal["stop", "replace"] = "stop"
 
     @model_validator(mode="after")
     def _one_login(self) -> IcebergSettings:
-        tokens = self.token, self.token_file, self.token_command or None, self.client_id or None
+        tokens = self.token, self.token_file, self.token_command or None
+        logins = *tokens, self.client_id or None, self.sigv4_service or None
         secrets = self.client_secret, self.client_secret_file
-        if any(sum(value is not None for value in given) > 1 for given in (tokens, secrets)):
+        if any(sum(value is not None for value in given) > 1 for given in (logins, secrets)):
             raise UnfitValueError(settings_errors.TWO_CATALOG_LOGINS)
         if bool(self.client_id) != any(secret is not None for secret in secrets):
-            raise UnfitValueError(setting_errors.HALF_LOGIN)
+            raise UnfitValueError(setting_errors.HALF_OAUTH2)
+        if bool(self.sigv4_service) != bool(self.sigv4_region):
+            raise UnfitValueError(setting_errors.HALF_SIGV4)
         return self
 
 

@@ -18,7 +18,9 @@ WITHOUT = """
 import sys
 class Without:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"deltalake", "opentelemetry", "py4j", "pyarrow", "pyspark"}:
+        if name.partition(".")[0] in {
+            "botocore", "deltalake", "opentelemetry", "py4j", "pyarrow", "pyspark"
+        }:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Without())
 """
@@ -103,6 +105,11 @@ from connector.reader import open_binlog
 from tests.reader.log_files import three_transactions
 open_binlog(three_transactions().data).to_arrow()
 """
+TO_AWS = """
+from stream_jobs.iceberg.catalog_login import signer_of
+signer_of("glue", "eu-central-1")
+"""
+NO_BOTOCORE = "No module named 'botocore'"
 REFUSED = "connector.foundation.errors.kinds.ConfigError"
 NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pip install"
 
@@ -115,6 +122,7 @@ NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pi
             TO_ARROW,
             f"{REFUSED}: {shown(settings_errors.NO_PYARROW)}",
         ),
+        (TO_AWS, f"{REFUSED}: {shown(settings_errors.SIGV4_EXTRA, said=NO_BOTOCORE)}"),
     ],
 )
 def test_the_library_names_its_extras(program: str, said: str) -> None:

@@ -171,9 +171,16 @@ NAMESPACE = configuration_error(
 )
 HALF_LOGIN = configuration_error(
     "M825",
-    "iceberg.client_id needs client_secret or client_secret_file, and these need client_id",
+    "{reason}",
     "give both, or neither",
-    cause="OAuth2 gives a token for the id of a client and its secret.",
+    cause="OAuth2 gives a token for the id of a client and its secret. A signature (SigV4) is "
+    "valid for one service of AWS in one region.",
+)
+HALF_OAUTH2 = HALF_LOGIN.because(
+    "iceberg.client_id needs client_secret or client_secret_file, and these need client_id"
+)
+HALF_SIGV4 = HALF_LOGIN.because(
+    "iceberg.sigv4_service needs sigv4_region, and this needs sigv4_service"
 )
 CUTS_TOO_LONG = configuration_error(
     "M806",

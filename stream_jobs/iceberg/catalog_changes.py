@@ -80,22 +80,40 @@ def staged(ours: TableMetadata) -> dict[str, Any]:
     have made of that. So partition columns have the places that their ids are, among others.
     """
     schema, spec = current_schema(ours), ours["partition-specs"][0]
+    wanted = {"schema": schema, "properties": {"format-version": "3"}}
     if not spec["fields"]:
-        return {"schema": schema}
+        return wanted
     columns = {field["id"]: field for field in schema["fields"] if isinstance(field["type"], str)}
     fields = [
         columns.get(own) or {"id": own, "name": f"_unused_{own}", "required": False, "type": "int"}
         for own in range(1, max(columns) + 1)
     ]
-    return {"schema": schema | {"fields": fields}, "partition-spec": spec}
+    return wanted | {"schema": schema | {"fields": fields}, "partition-spec": spec}
 
 
-def creation(name: CatalogName, made: TableMetadata, ours: TableMetadata) -> Change:
-    """Return the change that makes a table of which the catalog has answered with `made`."""
-    updates: list[Change] = [
-        {"action": "assign-uuid", "uuid": made["table-uuid"]},
-        {"action": "upgrade-format-version", "format-version": 3},
+def unstaged(ours: TableMetadata) -> dict[str, Any]:
+    """Return with what a catalog makes a table that cannot stage one.
+
+    Until `creation` is committed, it is known as one of another generation: if that fails, it is
+    replaced. Its folder is for the `metadata.json` of the catalog alone.
+    """
+    wanted = staged(ours)
+    properties = wanted["properties"] | {_LOCATION: ours["location"]}
+    return wanted | {"location": f"{ours['location']}/catalog", "properties": properties}
+
+
+def creation(
+    name: CatalogName, made: TableMetadata, ours: TableMetadata, *, is_staged: bool
+) -> Change:
+    """Return the change that makes a table of `made`, which the catalog has staged or made."""
+    uuid = made["table-uuid"]
+    identity: list[Change] = [
+        {"action": "assign-uuid", "uuid": uuid},
         {"action": "set-location", "location": made["location"]},
+    ]
+    updates: list[Change] = [
+        *(identity if is_staged else ()),
+        {"action": "upgrade-format-version", "format-version": 3},
         _schema_added(current_schema(ours), ours),
         {"action": "set-current-schema", "schema-id": _LAST_ADDED},
         {"action": "add-spec", "spec": ours["partition-specs"][0]},
@@ -110,7 +128,9 @@ def creation(name: CatalogName, made: TableMetadata, ours: TableMetadata) -> Cha
     ]
     nothing: TableMetadata = {"schemas": [], "snapshots": [], "refs": {}}
     updates += _snapshots_added(nothing, ours)
-    requirements = [{"type": "assert-create"}]
+    requirements = [
+        {"type": "assert-create"} if is_staged else {"type": "assert-table-uuid", "uuid": uuid}
+    ]
     return {"identifier": name.identifier, "requirements": requirements, "updates": updates}
 
 

@@ -70,6 +70,43 @@ CONFLICT = notice(
     cause="The table has changed between the look at it and the commit.",
     example={"catalog": _CATALOG, "doing": _DOING, "why": "branch main has changed"},
 )
+SIGNATURE = notice(
+    "M826",
+    "the Iceberg catalog {catalog} refuses the signature of {doing}: {why}",
+    "look at the credentials of AWS that the job has (`aws sts get-caller-identity` shows whose "
+    "they are), at sigv4_service and sigv4_region in [iceberg], and whether a proxy changes "
+    "requests",
+    cause="The access key is unknown, its secret is another one, or the signature is for another "
+    f"service or region. {_GOES_ON}",
+    example={
+        "catalog": _CATALOG,
+        "doing": _DOING,
+        "why": "The request signature we calculated does not match",
+    },
+)
+CREDENTIALS = notice(
+    "M827",
+    "the job cannot sign {doing} for the Iceberg catalog {catalog} with valid credentials of AWS: "
+    "{why}",
+    "give them in its environment, in a profile, or by the role of its machine or pod; "
+    "`aws sts get-caller-identity` as its user must succeed",
+    cause="The job finds credentials as all programs of AWS do, and renews those of roles before "
+    "they end. If the catalog says that they have expired, it reads profiles and roles once more; "
+    f"the environment of a process does not change. {_GOES_ON}",
+    example={"catalog": _CATALOG, "doing": _DOING, "why": "none are found"},
+)
+CLOCK = notice(
+    "M828",
+    "the Iceberg catalog {catalog} refuses {doing}, as signed at a wrong time: {why}",
+    "set the clock of the machine of the driver, and keep it right, for example with chrony",
+    cause="A signature is valid for some minutes. The clocks of the job and of the catalog differ "
+    f"by more. {_GOES_ON}",
+    example={
+        "catalog": _CATALOG,
+        "doing": _DOING,
+        "why": "Signature expired: 20261128T100000Z is now earlier than 20261128T101500Z",
+    },
+)
 UNUSABLE = failure(
     "M822",
     "the job cannot use its Iceberg catalog: {why:what}",
@@ -77,3 +114,12 @@ UNUSABLE = failure(
     "the Iceberg tables are found by their paths alone",
     cause="The catalog answers, and refuses. A catalog that does not answer does not stop the job.",
 )
+
+
+class UnsignedError(Exception):
+    """A request cannot be signed; the text says why, without a secret."""
+
+    def __init__(self, why: str = "none are found", *, may_pass: bool = False) -> None:
+        """If it `may_pass`, a server that gives credentials does not answer."""
+        super().__init__(why)
+        self.may_pass = may_pass

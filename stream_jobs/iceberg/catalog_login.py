@@ -1,13 +1,15 @@
-"""Where an Iceberg catalog is, and how the job says who it is: a token, or OAuth2."""
+"""Where an Iceberg catalog is, and how the job says who it is: a token, OAuth2, or signatures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from connector.foundation.errors import ConfigError, SinkUnavailable
+from connector.foundation.errors.code import ErrorCode
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.credentials import command_secret, read_secret
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import catalog_errors
@@ -56,12 +58,48 @@ class CatalogLogin:
             raise _unreadable(catalog, error) from error
 
 
+class Signer(Protocol):
+    """Signs each request, instead of a login."""
+
+    def signed(self, method: str, url: str, kind: str, content: bytes | None) -> dict[str, str]:
+        """Return the headers to add to a request for `url`, with the Content-Type `kind`.
+
+        Raises UnsignedError.
+        """
+
+    def renew(self) -> None:
+        """Look for credentials once more before the next request."""
+
+    def refusal(self, said: str) -> ErrorCode | None:
+        """Return how a catalog that has `said` this refuses a signature; None if it does not.
+
+        The facts of the code are `catalog`, `doing` and `why`.
+        """
+
+
+def signer_of(service: str, region: str) -> Signer | None:
+    """Return what signs requests for a service of AWS; None without one.
+
+    Raises ConfigError if a package is missing.
+    """
+    if not service:
+        return None
+    try:
+        from stream_jobs.iceberg.request_signer import (  # noqa: PLC0415
+            RequestSigner,  # of an extra
+        )
+    except ModuleNotFoundError as error:
+        raise ConfigError(settings_errors.SIGV4_EXTRA, said=error) from error
+    return RequestSigner(service, region)
+
+
 class CatalogAccess(NamedTuple):
     """Where a catalog is, and who asks it."""
 
     url: str
     warehouse: str = ""
     login: CatalogLogin = CatalogLogin()  # none
+    signer: Signer | None = None
 
 
 def _unreadable(catalog: str, error: ConfigError | SinkUnavailable) -> MirrorError:

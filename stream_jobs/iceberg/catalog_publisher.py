@@ -204,7 +204,10 @@ class CatalogPublisher:
 
     def _make(self, name: CatalogName, ours: TableMetadata) -> None:
         found = self._catalog.stage(name, catalog_changes.staged(ours))
-        self._catalog.commit([catalog_changes.creation(name, found, ours)])
+        if found is not None:
+            self._catalog.commit([catalog_changes.creation(name, found, ours, is_staged=True)])
+        else:
+            self._make_at_once(name, ours)
         made = self._catalog.load(name)
         if made is None or not catalog_changes.has_our_ids(made, ours):
             # Readers would find other columns in the files than it says.
@@ -212,6 +215,17 @@ class CatalogPublisher:
             raise MirrorError(
                 catalog_errors.OTHER_IDS, catalog=self._catalog.url, doing=f"to make {name}"
             )
+
+    def _make_at_once(self, name: CatalogName, ours: TableMetadata) -> None:
+        """Make a table that is empty for a moment; without the rest, it is none."""
+        found = self._catalog.create(name, catalog_changes.unstaged(ours))
+        try:
+            self._catalog.commit([catalog_changes.creation(name, found, ours, is_staged=False)])
+        except CatalogAway:
+            raise
+        except MirrorError:
+            self._catalog.drop(name)
+            raise
 
     def _commit(self, path: str, own: _Pending) -> None:
         """Commit the change of one table; after a conflict or a lost answer, look once more."""

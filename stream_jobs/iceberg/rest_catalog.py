@@ -22,9 +22,11 @@ from urllib.request import Request, build_opener
 
 import orjson
 
+from connector.foundation.errors.code import ErrorCode
 from connector.foundation.http_requests import NoAnswer, ask
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import catalog_errors
+from stream_jobs.iceberg.catalog_errors import UnsignedError
 from stream_jobs.iceberg.catalog_login import CatalogAccess
 from stream_jobs.iceberg.metadata import TableMetadata
 
@@ -34,6 +36,9 @@ _SECONDS: Final = 30.0
 # The metadata of a table with all of its snapshots, and a text for people.
 _ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 _SAID_MAX: Final = 300
+# Of the answer to a failed request, as it came, which may be no JSON.
+_TEXT_MAX: Final = 4096
+_JSON: Final = "application/json"
 # Attempts, of which the catalog has certainly done none; and the pause before the first of them.
 _ATTEMPTS: Final = 3
 _PAUSE_SECONDS: Final = 0.2
@@ -47,6 +52,16 @@ _UNKNOWN: Final = (
     HTTPStatus.NOT_ACCEPTABLE,
     HTTPStatus.NOT_IMPLEMENTED,
 )
+# What one answers that makes tables only at once.
+_UNSTAGED: Final = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.NOT_ACCEPTABLE,
+    HTTPStatus.NOT_IMPLEMENTED,
+)
+# The kind of exception in the document with which AWS Glue answers such a request, as if it were
+# done. https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html
+_NO_OPERATION: Final = "#UnknownOperationException"
+_LINE: Final = "\n"
 _TRANSACTIONS: Final = "/transactions/commit"
 
 
@@ -77,6 +92,7 @@ class CatalogConflict(MirrorError):
 class _Answer(NamedTuple):
     status: int
     document: Any  # None if it is no JSON
+    text: str  # of an error
 
     @property
     def is_done(self) -> bool:
@@ -87,11 +103,16 @@ class _Answer(NamedTuple):
         """The words of the catalog, and its kind of error."""
         facts = self.document if isinstance(self.document, dict) else {}
         error = facts.get("error")
+        message: Any = facts.get("message") or facts.get("Message")
+        kind: Any = str(facts.get("__type", self.status)).rpartition("#")[2]
         if isinstance(error, dict):
-            return f"{error.get('message', '')} ({error.get('type', self.status)})"[:_SAID_MAX]
-        if isinstance(error, str):
-            return f"{facts.get('error_description', '')} ({error})"[:_SAID_MAX]
-        return f"HTTP {self.status}"
+            message, kind = error.get("message", ""), error.get("type", self.status)
+        elif isinstance(error, str):
+            message, kind = facts.get("error_description", ""), error
+        elif message is None:
+            return f"HTTP {self.status}"
+        # After its first line, AWS repeats the headers of a request whose signature is wrong.
+        return f"{str(message).partition(_LINE)[0]} ({kind})"[:_SAID_MAX]
 
 
 class RestCatalog:
@@ -125,20 +146,29 @@ class RestCatalog:
             return None
         return self._metadata(answer, "GET", _path(name))
 
-    def stage(self, name: CatalogName, wanted: Mapping[str, Any]) -> TableMetadata:
-        """Return what the catalog would make of a new table; nothing is made but its namespace.
+    def stage(self, name: CatalogName, wanted: Mapping[str, Any]) -> TableMetadata | None:
+        """Return what the catalog would make of a new table; None if it does not say before.
 
-        Raises MirrorError.
+        Nothing is made but its namespace. Raises MirrorError.
         """
-        path = f"{_namespace(name.namespace)}/tables"
-        facts = {"stage-create": True, "properties": {"format-version": "3"}}
-        body = {"name": name.table, **wanted, **facts}
+        path, answer = self._new_table(name, {**wanted, "stage-create": True})
+        if answer.status in _UNSTAGED and self._refusal(answer) is None:
+            return None
+        return self._metadata(answer, "POST", path)
+
+    def create(self, name: CatalogName, wanted: Mapping[str, Any]) -> TableMetadata:
+        """Make a table, which readers see; return it. Raises MirrorError."""
+        path, answer = self._new_table(name, {**wanted, "stage-create": False})
+        return self._metadata(answer, "POST", path)
+
+    def _new_table(self, name: CatalogName, wanted: Mapping[str, Any]) -> tuple[str, _Answer]:
+        path, body = f"{_namespace(name.namespace)}/tables", {"name": name.table, **wanted}
         answer = self._ask("POST", path, body)
         if answer.status == HTTPStatus.NOT_FOUND:
             with self._namespaces:
                 self._make_namespace(name.namespace)
             answer = self._ask("POST", path, body)
-        return self._metadata(answer, "POST", path)
+        return path, answer
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Commit changes of tables: all or none, as far as the catalog keeps this promise.
@@ -189,6 +219,9 @@ class RestCatalog:
             return
         status, doing = answer.status, f"{method} {path}"
         facts: dict[str, Any] = {"catalog": self.url, "doing": doing, "why": answer.said}
+        refusal = self._refusal(answer)
+        if refusal is not None:
+            raise MirrorError(refusal, **facts)
         if status in _LOGIN:
             raise MirrorError(catalog_errors.LOGIN, **facts)
         if status == HTTPStatus.FORBIDDEN:
@@ -207,21 +240,22 @@ class RestCatalog:
 
     def _ask(self, method: str, path: str, body: Any = None) -> _Answer:
         """Return the answer about a path below that of the warehouse."""
-        base = self._configured()
-        answer = self._send(method, f"{base}{path}", path, body)
-        if answer.status in _LOGIN and self._access.login.is_given:
-            # It may have expired, or been replaced.
-            with self._lock:
-                self._token = None
-            answer = self._send(method, f"{base}{path}", path, body)
-        return answer
+        return self._send(method, f"{self._configured()}{path}", path, body)
+
+    def _refusal(self, answer: _Answer) -> ErrorCode | None:
+        """Return how an answer refuses a signature; None if it does not."""
+        if self._access.signer is None or answer.is_done:
+            return None
+        return self._access.signer.refusal(answer.text)
 
     def _configured(self) -> str:
         """Return the URL of the warehouse, for which the catalog is asked once."""
         if self._base is not None:
             return self._base
         warehouse = self._access.warehouse
-        path = "/v1/config" + (f"?{urlencode({'warehouse': warehouse})}" if warehouse else "")
+        path = "/v1/config" + (
+            f"?{urlencode({'warehouse': warehouse}, quote_via=quote)}" if warehouse else ""
+        )
         answer = self._send("GET", f"{self.url}{path}", path, None)
         self._done(answer, "GET", path)
         document = answer.document
@@ -232,33 +266,82 @@ class RestCatalog:
         endpoints = document.get("endpoints")
         if endpoints is not None:
             self.is_joint = any(str(each).endswith(_TRANSACTIONS) for each in endpoints)
-        self._base = f"{url}/v1" + (f"/{quote(prefix, safe='/:@')}" if prefix else "")
+        # It may be encoded, as that of S3 Tables is.
+        self._base = f"{url}/v1" + (f"/{quote(prefix, safe='/:@%')}" if prefix else "")
         return self._base
 
     def _send(self, method: str, url: str, path: str, body: Any) -> _Answer:
         """Send a request, and once more if the catalog has certainly not begun with it."""
-        headers = {"Accept": "application/json", "Content-Type": "application/json"}
         content = None if body is None else orjson.dumps(body)
-        # The setting is checked; a catalog may name another URL of the same kinds.
-        request = Request(url, content, headers, method=method)  # noqa: S310
-        token, doing = self._bearer(), f"{method} {path}"
-        login = f"Bearer {token}" if token else ""
-        answer = self._open(request, doing, login)
-        for attempt in range(1, _ATTEMPTS):
-            if answer.status not in _UNDONE:
-                break
-            time.sleep(_PAUSE_SECONDS * 2**attempt)
-            answer = self._open(request, doing, login)
+        answer = self._attempted(method, url, path, content)
+        if self._is_renewed(answer):
+            answer = self._attempted(method, url, path, content)
         return answer
 
-    def _open(self, request: Request, doing: str, login: str = "") -> _Answer:
+    def _is_renewed(self, answer: _Answer) -> bool:
+        """Return whether an answer refuses the login, and another one is tried: it may have ended.
+
+        What is known of it is forgotten.
+        """
+        if self._access.signer is not None:
+            if self._refusal(answer) in (None, catalog_errors.CLOCK):
+                return False
+            self._access.signer.renew()
+            return True
+        if answer.status not in _LOGIN or not self._access.login.is_given:
+            return False
+        with self._lock:
+            self._token = None
+        return True
+
+    def _attempted(self, method: str, url: str, path: str, content: bytes | None) -> _Answer:
+        doing = f"{method} {path}"
+        for attempt in range(1, _ATTEMPTS):
+            answer = self._open(self._request(method, url, path, content), doing)
+            if answer.status not in _UNDONE:
+                return answer
+            time.sleep(_PAUSE_SECONDS * 2**attempt)
+        return self._open(self._request(method, url, path, content), doing)
+
+    def _request(self, method: str, url: str, path: str, content: bytes | None) -> Request:
+        """Return a request that says who asks."""
+        headers = {"Accept": _JSON, "Content-Type": _JSON}
+        # The setting is checked; a catalog may name another URL of the same kinds.
+        request = Request(url, content, headers, method=method)  # noqa: S310
+        for name, value in self._identity(method, url, path, content).items():
+            # A redirect may lead to anybody.
+            request.add_unredirected_header(name, value)
+        return request
+
+    def _identity(
+        self, method: str, url: str, path: str, content: bytes | None
+    ) -> Mapping[str, str]:
+        if self._access.signer is None:
+            token = self._bearer()
+            return {"Authorization": f"Bearer {token}"} if token else {}
         try:
-            status, content = ask(self._opener, request, login, _SECONDS, _ANSWER_BYTES_MAX)
+            return self._access.signer.signed(method, url, _JSON, content)
+        except UnsignedError as error:
+            facts = {"catalog": self.url, "doing": f"{method} {path}", "why": str(error)}
+            kind = CatalogAway if error.may_pass else MirrorError
+            raise kind(catalog_errors.CREDENTIALS, **facts) from error
+
+    def _open(self, request: Request, doing: str) -> _Answer:
+        try:
+            status, content = ask(self._opener, request, "", _SECONDS, _ANSWER_BYTES_MAX)
         except NoAnswer as error:
             raise CatalogAway(
                 catalog_errors.AWAY, catalog=self.url, doing=doing, why=str(error)
             ) from error
-        return _Answer(status, _parsed(content))
+        document = _parsed(content)
+        if _is_no_operation(document):
+            status = HTTPStatus.NOT_IMPLEMENTED
+        text = (
+            ""
+            if status < HTTPStatus.MULTIPLE_CHOICES
+            else content[:_TEXT_MAX].decode("utf-8", "replace")
+        )
+        return _Answer(status, document, text)
 
     def _bearer(self) -> str:
         """Return the token; ask for one if there is none that is valid."""
@@ -301,6 +384,11 @@ def _parsed(text: bytes) -> Any:
         return orjson.loads(text)
     except ValueError:
         return None
+
+
+def _is_no_operation(document: Any) -> bool:
+    output = document.get("Output") if isinstance(document, dict) else None
+    return isinstance(output, dict) and str(output.get("__type")).endswith(_NO_OPERATION)
 
 
 def _namespace(levels: tuple[str, ...]) -> str:

@@ -22,7 +22,7 @@ from stream_jobs.cuts.cut_target import CutTargetFinder
 from stream_jobs.cuts.state_topics import ProgressTopic, SnapshotTopic
 from stream_jobs.delta import change_data, housekeeping
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin
+from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin, signer_of
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.rest_catalog import RestCatalog
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
@@ -159,7 +159,8 @@ def table_loader(
 def catalog_publisher(own: IcebergSettings, files: TableFiles) -> CatalogPublisher | None:
     """Return what publishes `files` in a catalog; None without one.
 
-    Raises MirrorError if the catalog refuses. One that does not answer may come back.
+    Raises MirrorError if the catalog refuses. One that does not answer may come back. Raises
+    ConfigError if a package is missing.
     """
     if own.catalog is None:
         return None
@@ -174,7 +175,8 @@ def catalog_publisher(own: IcebergSettings, files: TableFiles) -> CatalogPublish
         scope=own.scope,
         token_url=own.token_url,
     )
-    catalog = RestCatalog(CatalogAccess(own.catalog, own.warehouse, login))
+    signer = signer_of(own.sigv4_service, own.sigv4_region)
+    catalog = RestCatalog(CatalogAccess(own.catalog, own.warehouse, login, signer))
     replaces = own.on_foreign_commit == "replace"
     publisher = CatalogPublisher(catalog, files, own.namespace, replaces_foreign=replaces)
     publisher.verify()

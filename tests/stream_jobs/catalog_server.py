@@ -160,6 +160,13 @@ class Proxy:
         self.answers: Callable[[str], bool] = lambda _: True
         # By `METHOD PATH`: an answer of the proxy's own, in place of the catalog's.
         self.own: Callable[[str], tuple[int, Any] | None] = lambda _: None
+        # By the request and its body: an answer to one that is not admitted.
+        self.refuses: Callable[[BaseHTTPRequestHandler, bytes], tuple[int, Any] | None]
+        self.refuses = lambda *_: None
+        # By `METHOD PATH` and the body that has come: the body that the catalog gets.
+        self.passes: Callable[[str, bytes], bytes] = lambda _, content: content
+        # The login at the catalog, in place of that of the client.
+        self.token = ""
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._http.server_port}"
 
@@ -198,7 +205,7 @@ class Proxy:
         asked = f"{request.command} {request.path}"
         self.asked.append(asked)
         content = request.rfile.read(int(request.headers.get("Content-Length", 0)))
-        own = self.own(asked)
+        own = self.refuses(request, content) or self.own(asked)
         if own is not None:
             self._answer(request, own[0], orjson.dumps(own[1]))
             return
@@ -206,6 +213,10 @@ class Proxy:
             return
         connection = HTTPConnection(self._server, timeout=30)
         headers = {k: v for k, v in request.headers.items() if k not in ("Host", "Connection")}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        content = self.passes(asked, content)
+        headers["Content-Length"] = str(len(content))
         connection.request(request.command, request.path, content, headers)
         answer = connection.getresponse()
         said = answer.read()

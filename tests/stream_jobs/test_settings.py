@@ -349,16 +349,35 @@ def test_a_password_file_that_is_missing_is_named_with_its_section(tmp_path: Pat
         ('token_url = "login"', "[M823] 'login' is not the URL"),
         ('namespace = "{table}"', "[M824] '{table}' is not a namespace in which {database} "),
         ('namespace = "a..b"', "[M824] 'a..b' is not a namespace"),
-        ('client_id = "a"', "[M825] iceberg.client_id needs client_secret or client_secret"),
+        (
+            'client_id = "a"',
+            (
+                "[M825] iceberg.client_id needs client_secret or client_secret_file, and these "
+                "need client_id"
+            ),
+        ),
         ('client_secret = "b"', "[M825] iceberg.client_id needs client_secret"),
         (
             'token = "a"\ntoken_file = "b"',
             (
-                "[C196] give one of token, token_file, token_command and client_id in [iceberg], "
-                "and one of client_secret and client_secret_file"
+                "[C196] give one of token, token_file, token_command, client_id and sigv4_service "
+                "in [iceberg], and one of client_secret and client_secret_file"
             ),
         ),
         ('token = "a"\nclient_id = "a"\nclient_secret = "b"', "[C196] give one of token"),
+        (
+            'token_file = "a"\nsigv4_service = "glue"\nsigv4_region = "eu-west-1"',
+            "[C196] give one of token",
+        ),
+        (
+            'client_id = "a"\nclient_secret = "b"\nsigv4_service = "glue"\nsigv4_region = "c"',
+            "[C196] give one of token",
+        ),
+        (
+            'sigv4_service = "glue"',
+            "[M825] iceberg.sigv4_service needs sigv4_region, and this needs sigv4_service",
+        ),
+        ('sigv4_region = "eu-west-1"', "[M825] iceberg.sigv4_service needs sigv4_region"),
     ],
 )
 def test_a_mistake_about_the_catalog_is_told(tmp_path: Path, lines: str, told: str) -> None:

@@ -1,6 +1,7 @@
 """An Iceberg table of any writer, of which a REST catalog has the metadata.
 
     iceberg-rest:https://CLIENT:SECRET@HOST/PATH?table=NAMESPACE.TABLE&warehouse=NAME
+    iceberg-rest:https://HOST/PATH?table=NAMESPACE.TABLE&sigv4_service=glue&sigv4_region=eu-west-1
 
 The files of the table are read with the credentials of the environment, as those of a mirror are.
 """
@@ -14,13 +15,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from connector.foundation.errors import ConfigError
 from stream_jobs.errors import MirrorError
-from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin
+from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin, signer_of
 from stream_jobs.iceberg.rest_catalog import CatalogName, RestCatalog
 from verification.foreign import foreign_errors
 from verification.foreign.iceberg_target import IcebergTarget, UriFiles
 
 _FORM: Final = "iceberg-rest:https://HOST/PATH?table=NAMESPACE.TABLE&warehouse=NAME"
-_OPTIONS: Final = frozenset({"table", "warehouse", "scope", "token_file", "token_url"})
+_SIGV4: Final = frozenset({"sigv4_service", "sigv4_region"})
+_OPTIONS: Final = _SIGV4 | {"table", "warehouse", "scope", "token_file", "token_url"}
 
 
 class CatalogTarget(IcebergTarget):
@@ -59,12 +61,16 @@ def _place(metadata: Mapping[str, Any]) -> str:
 
 
 def _access(name: str, place: str) -> tuple[CatalogName, CatalogAccess]:
-    """Return the table and its catalog. Raises ConfigError for another form."""
+    """Return the table and its catalog.
+
+    Raises ConfigError for another form, or if a package is missing.
+    """
     parts = urlsplit(place)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     *namespace, table = options.get("table", "").split(".")
     is_url = parts.scheme in ("http", "https") and parts.hostname
-    if not (is_url and namespace and all(namespace) and table) or not options.keys() <= _OPTIONS:
+    is_known = options.keys() <= _OPTIONS and len(_SIGV4 & options.keys()) != 1
+    if not (is_url and namespace and all(namespace) and table and is_known):
         raise ConfigError(foreign_errors.SERVER_FORM, target=name, form=_FORM)
     token_file = options.get("token_file")
     login = CatalogLogin(
@@ -77,4 +83,5 @@ def _access(name: str, place: str) -> tuple[CatalogName, CatalogAccess]:
     host = parts.netloc.rpartition("@")[2]
     url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
     warehouse = options.get("warehouse", "")
-    return CatalogName(tuple(namespace), table), CatalogAccess(url, warehouse, login)
+    signer = signer_of(options.get("sigv4_service", ""), options.get("sigv4_region", ""))
+    return CatalogName(tuple(namespace), table), CatalogAccess(url, warehouse, login, signer)

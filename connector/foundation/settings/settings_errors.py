@@ -128,8 +128,8 @@ TWO_SASL_PASSWORDS = ONE_SECRET.because(
     "give one of sasl_password, sasl_password_file and sasl_password_command", was="C141"
 )
 TWO_CATALOG_LOGINS = ONE_SECRET.because(
-    "give one of token, token_file, token_command and client_id in [iceberg], and one of "
-    "client_secret and client_secret_file"
+    "give one of token, token_file, token_command, client_id and sigv4_service in [iceberg], and "
+    "one of client_secret and client_secret_file"
 )
 TWO_TOKENS = ONE_SECRET.because("give one of token and token_file", was="C185")
 TWO_REGISTRY_PASSWORDS = ONE_SECRET.because(
@@ -233,6 +233,9 @@ AZURE_EXTRA = EXTRA.because(
 )
 GCS_EXTRA = EXTRA.because(
     "mirror.path {path}: the job needs more packages ({said})", extra="spark,gcs"
+)
+SIGV4_EXTRA = EXTRA.because(
+    "iceberg.sigv4_service: the job needs more packages ({said})", extra="spark,s3"
 )
 HDFS_EXTRA = EXTRA.because(
     "mirror.path {path}: the job needs more packages ({said})", extra="spark,hdfs", was="M422"

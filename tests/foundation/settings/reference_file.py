@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # `# key = value`: a key that is not set; with more spaces it is a part of the text.
-_KEY = re.compile(r"(?:# )?([a-z_]+) = (.*)")
+_KEY = re.compile(r"(?:# )?([a-z0-9_]+) = (.*)")
 _SECTION = re.compile(r"(?:# )?\[{1,2}([a-z_.]+)\]{1,2}")
 _OPEN, _CLOSED = ("[", "{"), ("# ]", "]")
 # The types say both.

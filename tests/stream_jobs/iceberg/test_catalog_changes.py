@@ -36,7 +36,7 @@ def test_the_branch_moves_after_the_tags_of_new_snapshots(tmp_path: Path) -> Non
         published.publish(sample.table, cut=number, cuts=cuts)
     sample.append([3])
     ours = published.publish(sample.table, cuts=cuts).metadata
-    made = catalog_changes.creation(NAME, MADE, ours)
+    made = catalog_changes.creation(NAME, MADE, ours, is_staged=True)
     refs = [update["ref-name"] for update in updates(made, "set-snapshot-ref")]
     assert sorted(refs) == ["cut_1", "cut_2", "latest_cut", "main"]
     assert refs[-1] == "main"

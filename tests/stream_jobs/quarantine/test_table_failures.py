@@ -81,6 +81,9 @@ NEITHER = (
     catalog_errors.TAKEN,
     catalog_errors.FOREIGN_COMMIT,
     catalog_errors.CONFLICT,
+    catalog_errors.SIGNATURE,
+    catalog_errors.CREDENTIALS,
+    catalog_errors.CLOCK,
 )
 
 
