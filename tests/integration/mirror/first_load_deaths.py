@@ -1,9 +1,10 @@
 """`python -m tests.integration.mirror.first_load_deaths`: kills while tables are loaded.
 
 The first rows of two tables are read from the source, while a client changes them, their keys and
-their columns all the time. Job, connector and source are killed at random moments until the load is
-complete. Then the client stops, and the mirror must have the rows that a SELECT shows, and `verify`
-must find no difference. Then another pipeline loads the same tables, and so on.
+their columns all the time. Job, connector, source and broker are killed until the load is complete:
+half of the times at any moment, the other half when a table has all rows and its topic is applied.
+Then the client stops, and the mirror must have the rows that a SELECT shows, and `verify` must find
+no difference. Then another pipeline loads the same tables, and so on.
 
 The job is the real one without Spark, whose start takes longer than such a load.
 """
@@ -47,10 +48,15 @@ _COLUMNS: Final = {
 }
 _SELECTED: Final = ("id", "name", "amount")
 _PAUSE_SECONDS: Final = (0.05, 1.0)
+# A table applies its topic for about so long; and so long the next one that does is waited for.
+_CATCHING_UP_SECONDS: Final = 0.3
+_PATIENCE_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 0.005
 # Of the kills before a load has begun: without, few loads would begin.
 _SPARED: Final = 0.9
 _EQUAL_SECONDS: Final = 300.0
 _RANGE_ROWS: Final = 200
+_KILLS_OF_A_LOAD: Final = 20
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
 
 
@@ -217,28 +223,45 @@ class Pipeline:
         self.connector.kill()
 
 
+def _await_moment(pipeline: Pipeline, dice: random.Random) -> None:
+    """Wait until the next kill: any time, or until a table has all rows, and some moments more."""
+    if dice.random() < 0.5:
+        time.sleep(dice.uniform(*_PAUSE_SECONDS))
+        return
+    ends_at = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < ends_at:
+        phases = pipeline.phases
+        if "catching up" in phases or set(phases) == {"complete"}:
+            break
+        pipeline.watch()
+        time.sleep(_LOOK_SECONDS)
+    time.sleep(dice.uniform(0, _CATCHING_UP_SECONDS))
+
+
 def _strike(
-    pipeline: Pipeline, server: MysqlServer, faults: int, dice: random.Random
+    pipeline: Pipeline, server: MysqlServer, broker: KafkaBroker, faults: int, dice: random.Random
 ) -> Counter[str]:
-    """Kill at random moments until the load is complete; return how often what, and when."""
+    """Kill again and again until the load is complete; return how often what, and when."""
     struck: Counter[str] = Counter()
     while struck.total() < faults and pipeline.phases != ["complete"] * len(TABLES):
-        time.sleep(dice.uniform(*_PAUSE_SECONDS))
+        _await_moment(pipeline, dice)
         pipeline.watch()
         phases = ", ".join(sorted(pipeline.phases))
         if set(pipeline.phases) == {"not begun"} and dice.random() < _SPARED:
             continue
         chance = dice.random()
-        if chance < 0.6:
+        if chance < 0.5:
             struck[f"job ({phases})"] += 1
             pipeline.kill_job()
-        elif chance < 0.9:
+        elif chance < 0.8:
             struck[f"connector ({phases})"] += 1
             pipeline.kill_connector()
         else:
-            struck[f"source ({phases})"] += 1
-            server.kill()
-            server.start()
+            other: MysqlServer | KafkaBroker = server if chance < 0.9 else broker
+            name = "source" if other is server else "broker"
+            struck[f"{name} ({phases})"] += 1
+            other.kill()
+            other.start()
     return struck
 
 
@@ -277,9 +300,12 @@ def run(directory: Path, kills: int, rows: int, seed: int) -> list[str]:
             client.start()
             pipeline = Pipeline(directory, server.endpoint, broker.endpoint, f"load{loads}")
             try:
-                struck += _strike(pipeline, server, min(20, kills - struck.total()), dice)
+                left = min(_KILLS_OF_A_LOAD, kills - struck.total())
+                own = _strike(pipeline, server, broker, left, dice)
                 client.stop()
                 wrong += _differences(pipeline, server.endpoint)
+                struck += own
+                print(f"load {loads}: {own.total()} kills, {wrong or 'equal'}", flush=True)
             finally:
                 pipeline.end()
             changes += client.changes
