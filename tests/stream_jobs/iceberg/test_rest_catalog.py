@@ -9,7 +9,7 @@ import pytest
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import catalog_errors
-from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin
+from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin, signer_of
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.rest_catalog import CatalogAway, CatalogName, RestCatalog
 from stream_jobs.iceberg.table_files import TableFiles
@@ -64,6 +64,26 @@ def test_an_account_without_rights_is_told_what_it_lacks(server: CatalogServer) 
         "(ForbiddenException); grant this right to the account of the job: it creates namespaces, "
         "and creates, changes and drops its tables"
     )
+
+
+def test_a_catalog_that_verifies_signatures_itself_admits_the_right_ones_alone(
+    server: CatalogServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    signer = signer_of("s3tables", "us-east-1")
+    catalog = RestCatalog(CatalogAccess(server.url, WAREHOUSE, signer=signer))
+    fields = [{"id": 1, "name": "id", "required": False, "type": "long"}]
+    name = CatalogName(("signed", "twice"), "orders")
+    schema = {"type": "struct", "schema-id": 0, "fields": fields}
+    assert catalog.stage(name, {"schema": schema}) is not None
+    assert catalog.load(name) is None
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    assert signer is not None
+    signer.renew()
+    with pytest.raises(MirrorError) as caught:
+        catalog.load(name)
+    assert caught.value.code is catalog_errors.SIGNATURE
 
 
 def test_an_unknown_warehouse_is_told(server: CatalogServer) -> None:
