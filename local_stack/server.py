@@ -257,9 +257,10 @@ def free_port() -> int:
     """Return a free TCP port of 127.0.0.1.
 
     It is not in the range of outgoing connections. While the server is down, a client that retries
-    such a port could get it as its own local port, and connect to itself.
+    such a port could get it as its own local port, and connect to itself. A seed does not matter:
+    tests that run side by side with one seed would choose the ports of each other's servers.
     """
-    first = random.randrange(len(PORTS))  # noqa: S311 - not a secret
+    first = random.SystemRandom().randrange(len(PORTS))
     for port in chain(PORTS[first:], PORTS[:first]):
         if is_free(port):
             return port

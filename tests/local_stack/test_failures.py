@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from pathlib import Path
 
@@ -75,6 +76,15 @@ def test_ports_that_are_all_taken_are_told(monkeypatch: pytest.MonkeyPatch) -> N
     assert caught.value.text == (
         f"no port of 127.0.0.1 between {port} and {port} is free; end a server"
     )
+
+
+def test_workers_with_one_seed_choose_different_ports() -> None:
+    chosen = []
+    for _ in range(2):
+        random.seed(7)
+        chosen.append([free_port() for _ in range(3)])
+
+    assert chosen[0] != chosen[1]
 
 
 def test_a_platform_without_private_servers_is_refused(
