@@ -98,7 +98,7 @@ REASONS: Final = {
     "stream_jobs/run/job_state.py _now": SHOWN,
     "stream_jobs/run/console_lines.py TerminalLines.__init__": SHOWN,
     "stream_jobs/run/metrics.py TopicMonitor.look": SHOWN,
-    "stream_jobs/run/batch.py BatchApplier._apply": VERSIONS,
+    "stream_jobs/run/batch.py BatchApplier._maintain": VERSIONS,
     "stream_jobs/tables/maintenance.py TableMaintenance.after": VERSIONS,
     "stream_jobs/iceberg/table_files.py TableFiles.delete_unnamed": "the age of files of metadata",
     "stream_jobs/run/publication_queue.py PublicationQueue._add": SHOWN,

@@ -247,16 +247,7 @@ class BatchApplier:
         # Those of a request or a load have come by themselves to where they are.
         cut = None if requests or loads else self._end_at_cut(errors)
         phases["commit"] += time.monotonic() - at
-        at = time.monotonic()
-        kept = [kept for w in every if w.error is None and (kept := w.outcome.kept) is not None]
-        if self.iceberg is not None:
-            self.iceberg.note(kept, cut)
-        clean_at = now()
-        self._cuts.record.remove_old((table.mirror.delta for table in kept), clean_at)
-        errors |= self._upkeep.after(kept, clean_at)
-        if self.iceberg is not None:
-            self.iceberg.note(kept, is_rewrite=True)
-        phases["upkeep"] = time.monotonic() - at
+        errors |= self._maintain(every, cut, phases)
         begun: dict[str, Mapping[int, int]] = {
             topic: self._begun(topic, ranges) for topic in errors
         }
@@ -268,7 +259,6 @@ class BatchApplier:
         resumed = [self._isolation.go_on(topic) for topic in done]
         outcomes = [work.outcome for work in every]
         return BatchReport(
-            seconds=time.monotonic() - began,
             records=sum(outcome.records for outcome in outcomes),
             tables={
                 outcome.name: report for outcome in outcomes if (report := outcome.final_report())
@@ -279,7 +269,6 @@ class BatchApplier:
             keyless_topics=[
                 work.topic for work in every if work.is_keyless and work.outcome.records
             ],
-            phases={name: round(seconds, 3) for name, seconds in phases.items()},
             quarantined=new,
             resumed=resumed,
             skipped={
@@ -290,7 +279,25 @@ class BatchApplier:
             set_aside=len(self._isolation.records),
             mirrors={place: path for outcome in outcomes for place, path in outcome.place.items()},
             cut=None if cut is None else cut.number,
+            phases={name: round(seconds, 3) for name, seconds in phases.items()},
+            seconds=time.monotonic() - began,
         )
+
+    def _maintain(
+        self, every: Sequence[TableWork], cut: Cut | None, phases: dict[str, float]
+    ) -> dict[str, MirrorError]:
+        """Publish and tidy up the tables that were committed; return what failed, by topics."""
+        at = time.monotonic()
+        kept = [kept for w in every if w.error is None and (kept := w.outcome.kept) is not None]
+        if self.iceberg is not None:
+            self.iceberg.note(kept, cut)
+        clean_at = now()
+        self._cuts.record.remove_old((table.mirror.delta for table in kept), clean_at)
+        errors = self._upkeep.after(kept, clean_at)
+        if self.iceberg is not None:
+            self.iceberg.note(kept, is_rewrite=True)
+        phases["upkeep"] = time.monotonic() - at
+        return errors
 
     def _end_loads(self, every: Sequence[TableWork], loads: Mapping[str, TableLoad]) -> None:
         """End the loads of tables that miss nothing any more: the topics have all that was read."""
