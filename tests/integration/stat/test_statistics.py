@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.binlog.events.mariadb import BinlogCheckpointEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.logs.statistics import LARGEST_TRANSACTIONS, Count, TableCount
 from tests.golden.golden import with_inner_events
@@ -54,7 +55,9 @@ def test_a_transaction_is_counted_once_whatever_is_in_it(source_log: SourceLog) 
     log.execute("ROLLBACK")
     events = log.events()
     statistics = counted(events)
-    assert statistics.transactions == Count(4, events[-1].next_position - events[0].position)
+    # Some time after MariaDB begins a file, it writes a checkpoint, between two transactions.
+    own = [event for event in events if not isinstance(event.body, BinlogCheckpointEvent)]
+    assert statistics.transactions == Count(4, sum(event.header.event_size for event in own))
     largest = max(statistics.largest_transactions, key=lambda count: count.rows)
     assert largest.rows == 2
     assert statistics.peak_timestamp is not None
