@@ -134,9 +134,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    half = f"half {_seed(config) % 2 + 1} of 2; TESTS=both runs all"
-    half = "all" if BOTH_HALVES else half
-    return [f"connector: {compiled.description()}", f"tests with servers in a whole run: {half}"]
+    part = "all" if BOTH_HALVES else f"half {_seed(config) % 2 + 1} of 2; TESTS=both runs all"
+    return [f"connector: {compiled.description()}", f"tests with servers in a whole run: {part}"]
 
 
 def _seed(config: pytest.Config) -> int:

@@ -5,6 +5,7 @@ https://docs.python.org/3/library/urllib.request.html
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http.client import HTTPException
 from typing import NamedTuple
 from urllib.error import HTTPError
@@ -24,16 +25,20 @@ class HttpAnswer(NamedTuple):
 
 
 def ask(
-    opener: OpenerDirector, request: Request, login: str, seconds: float, bytes_max: int
+    opener: OpenerDirector,
+    request: Request,
+    identity: Mapping[str, str],
+    seconds: float,
+    bytes_max: int,
 ) -> HttpAnswer:
     """Send a request, and return the answer, whatever its status.
 
-    `login` is the header Authorization; it may be empty. At most `bytes_max` bytes are read.
+    `identity` has the headers of the login; there may be none. At most `bytes_max` bytes are read.
     Raises NoAnswer if the server cannot be reached, or says nothing for `seconds`.
     """
-    if login:
+    for name, value in identity.items():
         # A redirect may lead to anybody.
-        request.add_unredirected_header("Authorization", login)
+        request.add_unredirected_header(name, value)
     try:
         with opener.open(request, timeout=seconds) as response:
             return HttpAnswer(response.status, response.read(bytes_max))

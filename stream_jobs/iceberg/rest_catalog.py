@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 from urllib.request import Request, build_opener
@@ -36,7 +37,7 @@ _SECONDS: Final = 30.0
 # The metadata of a table with all of its snapshots, and a text for people.
 _ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 _SAID_MAX: Final = 300
-# Of the answer to a failed request, as it came, which may be no JSON.
+# Of the text of an answer: what refuses a signature may be no JSON.
 _TEXT_MAX: Final = 4096
 _JSON: Final = "application/json"
 # Attempts, of which the catalog has certainly done none; and the pause before the first of them.
@@ -92,7 +93,7 @@ class CatalogConflict(MirrorError):
 class _Answer(NamedTuple):
     status: int
     document: Any  # None if it is no JSON
-    text: str  # of an error
+    text: str  # its beginning, as it came
 
     @property
     def is_done(self) -> bool:
@@ -271,7 +272,7 @@ class RestCatalog:
         return self._base
 
     def _send(self, method: str, url: str, path: str, body: Any) -> _Answer:
-        """Send a request, and once more if the catalog has certainly not begun with it."""
+        """Send a request, and once more with another login if the catalog refuses this one."""
         content = None if body is None else orjson.dumps(body)
         answer = self._attempted(method, url, path, content)
         if self._is_renewed(answer):
@@ -295,23 +296,21 @@ class RestCatalog:
         return True
 
     def _attempted(self, method: str, url: str, path: str, content: bytes | None) -> _Answer:
-        doing = f"{method} {path}"
-        for attempt in range(1, _ATTEMPTS):
-            answer = self._open(self._request(method, url, path, content), doing)
-            if answer.status not in _UNDONE:
+        """Send a request, and again while the catalog has certainly not begun with it."""
+        attempt = 1
+        while True:
+            answer = self._sent_once(method, url, path, content)
+            if answer.status not in _UNDONE or attempt == _ATTEMPTS:
                 return answer
             time.sleep(_PAUSE_SECONDS * 2**attempt)
-        return self._open(self._request(method, url, path, content), doing)
+            attempt += 1
 
-    def _request(self, method: str, url: str, path: str, content: bytes | None) -> Request:
-        """Return a request that says who asks."""
+    def _sent_once(self, method: str, url: str, path: str, content: bytes | None) -> _Answer:
         headers = {"Accept": _JSON, "Content-Type": _JSON}
         # The setting is checked; a catalog may name another URL of the same kinds.
         request = Request(url, content, headers, method=method)  # noqa: S310
-        for name, value in self._identity(method, url, path, content).items():
-            # A redirect may lead to anybody.
-            request.add_unredirected_header(name, value)
-        return request
+        identity = self._identity(method, url, path, content)
+        return self._open(request, f"{method} {path}", identity)
 
     def _identity(
         self, method: str, url: str, path: str, content: bytes | None
@@ -326,9 +325,11 @@ class RestCatalog:
             kind = CatalogAway if error.may_pass else MirrorError
             raise kind(catalog_errors.CREDENTIALS, **facts) from error
 
-    def _open(self, request: Request, doing: str) -> _Answer:
+    def _open(
+        self, request: Request, doing: str, identity: Mapping[str, str] = MappingProxyType({})
+    ) -> _Answer:
         try:
-            status, content = ask(self._opener, request, "", _SECONDS, _ANSWER_BYTES_MAX)
+            status, content = ask(self._opener, request, identity, _SECONDS, _ANSWER_BYTES_MAX)
         except NoAnswer as error:
             raise CatalogAway(
                 catalog_errors.AWAY, catalog=self.url, doing=doing, why=str(error)
@@ -336,12 +337,7 @@ class RestCatalog:
         document = _parsed(content)
         if _is_no_operation(document):
             status = HTTPStatus.NOT_IMPLEMENTED
-        text = (
-            ""
-            if status < HTTPStatus.MULTIPLE_CHOICES
-            else content[:_TEXT_MAX].decode("utf-8", "replace")
-        )
-        return _Answer(status, document, text)
+        return _Answer(status, document, content[:_TEXT_MAX].decode("utf-8", "replace"))
 
     def _bearer(self) -> str:
         """Return the token; ask for one if there is none that is valid."""

@@ -35,6 +35,7 @@ from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
 from stream_jobs.tables.shard_table import (
     LISTS,
     PROGRESS,
+    TRIES,
     ShardTable,
     SharedDelta,
     refuse_other_key,
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from stream_jobs.apply.modes.mode import Mode
 
 _COMMENT: Final = "the shard: which table of the source the row belongs to"
-# So often another writer may come in between.
-_TRIES: Final = 20
 
 
 class MergedTable:
@@ -210,7 +209,7 @@ class MergedTable:
 
 def _repeated(commit: Callable[[], None]) -> None:
     """Call `commit` until no other writer comes in between; raises CommitConflict at some time."""
-    for _ in range(_TRIES - 1):
+    for _ in range(TRIES - 1):
         with suppress(CommitConflict):
             commit()
             return

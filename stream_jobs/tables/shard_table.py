@@ -52,7 +52,7 @@ LISTS: Final = f"{DOMAIN}/shard/"
 PROGRESS: Final = f"{DOMAIN}/progress/"
 
 # So often another writer may be faster.
-_TRIES: Final = 20
+TRIES: Final = 20
 
 
 def shard_lists(whole: Snapshot) -> dict[str, ShardList]:
@@ -165,7 +165,7 @@ class ShardTable(DeltaTable):
         conflict: CommitConflict | None = None
         with self._shared.lock:
             base = self._base
-            for _ in range(_TRIES):
+            for _ in range(TRIES):
                 try:
                     self._commit(base, change, operation)
                 except ShardOvertaken as error:

@@ -40,10 +40,10 @@ class SchemaRegistry(SchemaIds):
         self._registers = settings.auto_register
         self._seconds = settings.timeout_seconds
         self._opener = _opener(settings)
-        self._login = ""
+        self._identity: dict[str, str] = {}
         if settings.username is not None:
             login = f"{settings.username}:{settings.read_password()}".encode()
-            self._login = f"Basic {b64encode(login).decode()}"
+            self._identity["Authorization"] = f"Basic {b64encode(login).decode()}"
         self._ids: dict[tuple[str, str], int] = {}
 
     def id_of(self, subject: str, schema_type: SchemaType, schema: str) -> int:
@@ -93,7 +93,7 @@ class SchemaRegistry(SchemaIds):
             request = Request(url + path, body, _HEADERS)  # noqa: S310 - the setting is checked
             try:
                 status, content = ask(
-                    self._opener, request, self._login, self._seconds, _ANSWER_BYTES_MAX
+                    self._opener, request, self._identity, self._seconds, _ANSWER_BYTES_MAX
                 )
             except NoAnswer as error:
                 why = str(error)
