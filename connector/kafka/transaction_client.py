@@ -81,6 +81,8 @@ class TransactionClient:
         self._is_broken = False
         # Why it is of no more use.
         self.failure: Exception | None = None
+        # Whether Kafka may have begun to abort what is open, also if no answer said so.
+        self._is_abort_asked = False
         self._owner: TransactionOwner
         self._until_done(self._take_over, cluster.request_seconds)
 
@@ -147,28 +149,25 @@ class TransactionClient:
         """Abort what is open, after any failure; the producer is of no use any more.
 
         Kafka also refuses what still arrives from it. Raises the failure itself if Kafka accepts no
-        abort, or if another producer has a newer epoch.
+        abort, or if another producer had a newer epoch before.
         """
         self.close()
         if self.failure is not None and action_of(self.failure) in (Action.FENCE, Action.STOP):
             raise self.failure
         attempts = self._cluster.attempts(seconds, lambda: None)
-        is_ending = False
         while True:
+            was_asked = self._is_abort_asked
             try:
                 error = self._follow()
             except (OSError, KafkaError) as broken:
                 error = broken
-            # The epoch that has ended it is the newer one.
-            if error is None or (is_ending and action_of(error) is Action.FENCE):
+            # The epoch that has ended it is the newer one: a coordinator that has read its state
+            # again, as on a broker that stood still, does not know whose it is.
+            if error is None or (was_asked and action_of(error) is Action.FENCE):
                 return
             if action_of(error) not in _REPEATED:
                 raise error
-            if isinstance(error, errors.ConcurrentTransactionsError):
-                # Kafka has begun to end it, which fails if the coordinator moves meanwhile: a
-                # broker that stood still leads nothing for a while.
-                is_ending = True
-            else:
+            if not isinstance(error, errors.ConcurrentTransactionsError):
                 self._coordinator_node = None
             attempts.wait(error)
 
@@ -228,8 +227,10 @@ class TransactionClient:
                 # A late commit or batch would not be refused, so the time has to end it.
                 if self.failure is None or isinstance(self.failure, TimedOut):
                     raise errors.KafkaTimeoutError
+                self._is_abort_asked = True
                 return gravest([Broker(connection, self._owner).end(commit=False)])
             whose = {"producer_id": self._owner.producer_id, "producer_epoch": self._owner.epoch}
+            self._is_abort_asked = True
             return gravest([connection.ask(self._init_request(**whose)).error_code])
         finally:
             connection.close()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka.errors import KafkaError
+from kafka.protocol.producer import InitProducerIdRequest
 from structlog.testing import capture_logs
 
 from connector.foundation.errors import SinkUnavailable, Superseded
@@ -96,6 +97,26 @@ def cable_of(sink: KafkaSink) -> Cable:
     return cable
 
 
+def interrupt_commit(
+    sink: KafkaSink, prefix: str, size: int = SMALL, at_end: Callable[[], None] = lambda: None
+) -> None:
+    """Fail a commit of three records before its end is asked for; `at_end` is called there."""
+    cable = cable_of(sink)
+    cable.kind = END_TXN
+    reason = SinkUnavailable(kafka_errors.TOPIC_DELETED, servers="", topic="")
+
+    def interrupt() -> None:
+        at_end()
+        producer: Any = sink._producer
+        producer.interrupt(Interrupted(reason))
+        cable.cut()
+
+    cable.before = interrupt
+    publish(sink, prefix, range(3), size)
+    with pytest.raises(SinkUnavailable):
+        commit(sink, PROGRESS)
+
+
 def test_transactions_of_every_size_and_aborts_follow_each_other(
     open_sink: Open,
     prefix: str,
@@ -174,19 +195,7 @@ def test_a_broker_that_knows_no_next_epoch_aborts_after_a_failure(
     monkeypatch.setattr(BrokerConnection, "knows", lambda _, versions: versions is VERSIONS)
     sink = open_sink(transaction_timeout_seconds=300)
     warm(sink, prefix)
-    cable = cable_of(sink)
-    cable.kind = END_TXN
-    reason = SinkUnavailable(kafka_errors.TOPIC_DELETED, servers="", topic="")
-
-    def interrupt() -> None:
-        producer: Any = sink._producer
-        producer.interrupt(Interrupted(reason))
-        cable.cut()
-
-    cable.before = interrupt
-    publish(sink, prefix, range(3), size)
-    with pytest.raises(SinkUnavailable):
-        commit(sink, PROGRESS)
+    interrupt_commit(sink, prefix, size)
     sink.abandon()
     assert delivered(kafka_broker, prefix) == []
 
@@ -345,6 +354,36 @@ def test_a_broker_that_stands_still_leaves_no_transaction_open(
     publish(successor, prefix, range(3, 5), size)
     commit(successor, PROGRESS)
     assert delivered(kafka_broker, prefix) in ([3, 4], [0, 1, 2, 3, 4])
+
+
+def test_a_transaction_that_a_lost_answer_has_aborted_is_aborted(
+    open_sink: Open,
+    prefix: str,
+    kafka_broker: KafkaBroker,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sink = open_sink(transaction_timeout_seconds=300)
+    warm(sink, prefix)
+    ask = BrokerConnection.ask
+    lost = []
+
+    def lose(connection: BrokerConnection, request: Any) -> Any:
+        answer = ask(connection, request)
+        if type(request) is InitProducerIdRequest and not lost:
+            lost.append(answer.error_code)
+            wait_until_settled(kafka_broker.endpoint, prefix)
+            # Then it does not know any more which epoch was the one before.
+            kafka_broker.kill()
+            kafka_broker.start()
+            raise TimeoutError
+        return answer
+
+    interrupt_commit(
+        sink, prefix, at_end=lambda: monkeypatch.setattr(BrokerConnection, "ask", lose)
+    )
+    wait_until(lambda: aborts(sink), lambda: "Kafka does not abort")
+    assert len(lost) == 1
+    assert delivered(kafka_broker, prefix) == []
 
 
 def test_a_transaction_that_stays_open_is_told(

@@ -75,11 +75,15 @@ def test_sql_that_is_put_into_a_request_is_not_run(either_stream: Stream) -> Non
             copy_of(stream, "SLEEP(100)"),
             copy_of(stream, f"notfollowed.v = 'a secret' OR {stream.database}.notfollowed.v = 1"),
         )
-        wait_until(lambda: len(results(stream)) == 4, connector.output)
-        errors = [state["error"] for state in results(stream).values()]
+
+        def errors() -> list[str]:
+            return [state["error"] for state in results(stream).values()]
+
+        # A copy that waits for its table has no error yet.
+        wait_until(lambda: len(errors()) == 4 and all(errors()), connector.output)
         sleeps = Message(table_errors.FUNCTION, {"word": "SLEEP"})
         other = Message(table_errors.OTHER_TABLE, {"table": followed})
-        assert errors == [
+        assert errors() == [
             shown(record_errors.IN_COPY, table=followed, why=why)
             for why in (CLOSES, CLOSES, sleeps, other)
         ]
