@@ -365,7 +365,7 @@ def test_a_transaction_that_a_lost_answer_has_aborted_is_aborted(
     sink = open_sink(transaction_timeout_seconds=300)
     warm(sink, prefix)
     ask = BrokerConnection.ask
-    lost = []
+    lost: list[int] = []
 
     def lose(connection: BrokerConnection, request: Any) -> Any:
         answer = ask(connection, request)
