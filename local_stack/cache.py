@@ -21,8 +21,6 @@ Servers come in `.deb` files, and in tarballs inside jars::
 https://manpages.debian.org/deb.5
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil
@@ -47,7 +45,7 @@ class Cache:
         self.directory = directory.absolute()
 
     @classmethod
-    def of_environment(cls, environment: Mapping[str, str] = os.environ) -> Cache:
+    def of_environment(cls, environment: Mapping[str, str] = os.environ) -> "Cache":
         """Return the cache that the environment names, or the user's default one."""
         if chosen := environment.get(CACHE_VARIABLE):
             return cls(Path(chosen).expanduser())

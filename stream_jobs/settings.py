@@ -6,8 +6,6 @@ error. `configs/stream_job.toml` lists every key with its default and when to ch
 `binlog-connector config stream_job.toml` prints that file.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
@@ -130,7 +128,7 @@ class ShardSettings(Section):
     pattern: Annotated[str, AfterValidator(_as_shard_pattern)] = ""
 
     @model_validator(mode="after")
-    def _one_source(self) -> ShardSettings:
+    def _one_source(self) -> "ShardSettings":
         if bool(self.value) == bool(self.pattern):
             raise UnfitValueError(shard_errors.SHARD_VALUE)
         return self
@@ -237,7 +235,7 @@ class IcebergSettings(Section):
     on_foreign_commit: Literal["stop", "replace"] = "stop"
 
     @model_validator(mode="after")
-    def _one_login(self) -> IcebergSettings:
+    def _one_login(self) -> "IcebergSettings":
         tokens = self.token, self.token_file, self.token_command or None
         logins = *tokens, self.client_id or None, self.sigv4_service or None
         secrets = self.client_secret, self.client_secret_file

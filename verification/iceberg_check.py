@@ -6,8 +6,6 @@ partitions. The log of Delta says what must be there; manifests and vectors are 
 Iceberg read them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple

@@ -7,8 +7,6 @@ Keys are signed numbers of 64 bits. BIGINT UNSIGNED keys are moved down by 2^63,
 their order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -71,7 +69,7 @@ class KeyRanges:
         joined = self.joined()
         return len(joined) == 1 and (joined.low[0], joined.high[0]) == (LEAST, GREATEST)
 
-    def take(self, places: NDArray[np.bool_] | slice) -> KeyRanges:
+    def take(self, places: NDArray[np.bool_] | slice) -> "KeyRanges":
         """Return some of the ranges."""
         return KeyRanges(self.low[places], self.high[places])
 
@@ -82,7 +80,7 @@ class KeyRanges:
         range_numbers: NDArray[np.intp] = np.where(inside, places, -1)
         return range_numbers
 
-    def divided(self, keys: Iterable[Numbers], rows: int, rows_of_a_range: int) -> KeyRanges:
+    def divided(self, keys: Iterable[Numbers], rows: int, rows_of_a_range: int) -> "KeyRanges":
         """Return ranges with the same keys and about `rows_of_a_range` rows each.
 
         `keys` are those of the mirror, about `rows` of them in these ranges.
@@ -104,7 +102,7 @@ class KeyRanges:
         high = np.where(has_next, np.append(low[1:], 0) - 1, high)
         return KeyRanges(low, high)
 
-    def joined(self) -> KeyRanges:
+    def joined(self) -> "KeyRanges":
         """Return the same keys in as few ranges as possible."""
         is_apart = self.low[1:] - 1 != self.high[:-1]
         begins, ends = np.append([True], is_apart), np.append(is_apart, [True])

@@ -1,7 +1,5 @@
 """How far one run over all tables is."""
 
-from __future__ import annotations
-
 import threading
 from typing import NamedTuple
 

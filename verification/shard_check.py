@@ -4,8 +4,6 @@ What is left is what belongs to no table: rows of a shard whose table the source
 more, or that is not followed, and files of no shard.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from stream_jobs.delta.snapshot import Snapshot

@@ -4,8 +4,6 @@ Whoever asks gets an answer that was looked for after the question. While one th
 questions of others gather, and the next look answers all of them.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager

@@ -34,8 +34,6 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 https://mariadb.com/kb/en/2-binlog-event-header/
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import IntEnum
@@ -237,7 +235,7 @@ class EventHeader:
         self.flags = flags
 
     @staticmethod
-    def decode(reader: PayloadReader, version: BinlogVersion = BinlogVersion.V4) -> EventHeader:
+    def decode(reader: PayloadReader, version: BinlogVersion = BinlogVersion.V4) -> "EventHeader":
         """Decode the first bytes of an event: 19, or 13 in v1."""
         data = reader.data
         if version is not _V1:
@@ -254,7 +252,7 @@ class EventHeader:
         )
 
     @staticmethod
-    def at(data: bytes, start: i64) -> EventHeader:
+    def at(data: bytes, start: i64) -> "EventHeader":
         """Decode the header of 19 bytes at `start` of `data`, which must have them."""
         type_code: i64 = data[start + 4]
         return EventHeader(

@@ -3,8 +3,6 @@
 https://docs.python.org/3/library/urllib.request.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from http.client import HTTPException
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 `http_server` publishes them; a process without that server needs no client of Prometheus.
 """
 
-from __future__ import annotations
-
 import time
 from bisect import bisect_left
 from collections import deque
@@ -22,11 +20,11 @@ class Histogram:
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, *limits: float) -> Histogram:
+    def of(cls, *limits: float) -> "Histogram":
         """Return one without durations."""
         return cls(limits, (0,) * (len(limits) + 1))
 
-    def plus(self, durations: Iterable[tuple[float, int]]) -> Histogram:
+    def plus(self, durations: Iterable[tuple[float, int]]) -> "Histogram":
         """Return this one with more durations, in seconds, each with its count."""
         counts, total = list(self.counts), self.seconds
         for seconds, count in durations:

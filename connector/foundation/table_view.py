@@ -3,8 +3,6 @@
 A list begins with what is wrong, and then has what is hot. So its first tables are mostly enough.
 """
 
-from __future__ import annotations
-
 import argparse
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
@@ -21,7 +19,7 @@ class TableView(NamedTuple):
     limit: int | None = TABLES_SHOWN  # how many; None: all of them
 
     @classmethod
-    def of(cls, arguments: argparse.Namespace) -> TableView:
+    def of(cls, arguments: argparse.Namespace) -> "TableView":
         """Return what the options of `add_table_view` chose."""
         return cls(arguments.table, None if arguments.all else arguments.limit)
 

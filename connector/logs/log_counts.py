@@ -4,8 +4,6 @@ Groups of the usual form of MySQL (see `whole_groups`) need no object for each e
 event goes to `Statistics.add`, which counts the same.
 """
 
-from __future__ import annotations
-
 from typing import Final, final
 
 from librt.strings import read_i16_le, read_i32_le, read_i64_le

@@ -7,8 +7,6 @@ https://dev.mysql.com/doc/refman/8.4/en/show-binlog-events.html
 https://mariadb.com/kb/en/show-binlog-events/
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 
@@ -32,7 +30,7 @@ class ServerRelease(NamedTuple):
     version: tuple[int, int, int] = _LATEST
 
     @classmethod
-    def of(cls, first_event: FormatDescriptionEvent | StartEventV3) -> ServerRelease:
+    def of(cls, first_event: FormatDescriptionEvent | StartEventV3) -> "ServerRelease":
         """Return the server of an event that starts a log."""
         text = first_event.server_version
         match = _VERSION.match(text)

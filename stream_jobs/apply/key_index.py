@@ -8,8 +8,6 @@ file. The folder has a limit; the files that were used longest ago are removed f
     keys, sorted │ second halves of hashes, or nothing │ hi │ lo │ positions: 8 bytes a row each
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import uuid
@@ -79,7 +77,7 @@ class KeyIndex:
     positions: NDArray[np.int64]
 
     @classmethod
-    def of_rows(cls, data: pa.Table, indexed: IndexColumns) -> KeyIndex:
+    def of_rows(cls, data: pa.Table, indexed: IndexColumns) -> "KeyIndex":
         """Index the rows of a file; `data` has at least the columns of `indexed`."""
         positions = np.arange(data.num_rows)
         if indexed.are_found is not None:

@@ -5,8 +5,6 @@ thousands of small tables would wait for each of them. So threads write small fi
 of a task leave it when all files are there: a commit names only files that exist.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager

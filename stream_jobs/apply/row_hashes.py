@@ -15,8 +15,6 @@ Two different keys or rows have the same hash once in 10^38 pairs.
 https://github.com/Cyan4973/xxHash
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from decimal import Decimal
@@ -37,7 +35,7 @@ class Keys(NamedTuple):
     first: NDArray[np.int64]
     second: NDArray[np.int64] | None  # None for integers
 
-    def take(self, places: NDArray[np.intp] | NDArray[np.bool_]) -> Keys:
+    def take(self, places: NDArray[np.intp] | NDArray[np.bool_]) -> "Keys":
         """Return the keys of some rows."""
         return Keys(self.first[places], None if self.second is None else self.second[places])
 

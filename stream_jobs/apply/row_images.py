@@ -11,8 +11,6 @@ reader would take, and leaves everything else to it.
 https://arrow.apache.org/docs/python/generated/pyarrow.json.read_json.html
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -55,7 +53,7 @@ class RowImages(NamedTuple):
     @classmethod
     def of_few(
         cls, values: Sequence[bytes], image: str, columns: Sequence[tuple[str, pa.DataType]]
-    ) -> RowImages | None:
+    ) -> "RowImages | None":
         """Read few envelopes; return None if they need a closer look."""
         kinds = [(name, _KINDS.get(kind)) for name, kind in columns]
         try:

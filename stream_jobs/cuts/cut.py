@@ -10,8 +10,6 @@ Numbers rise, and a cut is put only if it is absent: if two jobs write the same 
 them is told. A base is written before the cuts that need it, and removed after them.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import uuid
@@ -63,7 +61,7 @@ class CutBase(NamedTuple):
     tables: Mapping[str, CutTable]
 
     @classmethod
-    def of(cls, cut: Cut) -> CutBase:
+    def of(cls, cut: Cut) -> "CutBase":
         """Return a new base with the tables of `cut`."""
         return cls(f"{cut.number:020d}-{uuid.uuid4().hex}", dict(cut.tables))
 
@@ -77,7 +75,7 @@ class CutBase(NamedTuple):
         return json.dumps(self.tables, separators=(",", ":")).encode()
 
     @classmethod
-    def read(cls, name: str, content: bytes) -> CutBase:
+    def read(cls, name: str, content: bytes) -> "CutBase":
         """Read what `write` returned; raises ValueError, KeyError or TypeError for others."""
         return cls(name, _tables(json.loads(content)))
 

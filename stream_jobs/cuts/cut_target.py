@@ -16,8 +16,6 @@ is open or unread, or if it was complete when an earlier target was found, becau
 comes after that transaction.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterable, Mapping
@@ -80,7 +78,7 @@ class CutTargetFinder:
         self.problem: Message | None = None
 
     @classmethod
-    def of(cls, client: KafkaClient, prefix: str, skipped: SkippedTables) -> CutTargetFinder:
+    def of(cls, client: KafkaClient, prefix: str, skipped: SkippedTables) -> "CutTargetFinder":
         """Look at the topics of `prefix`, but for those of `skipped` tables."""
         progress, copies = ProgressTopic(client, prefix), SnapshotTopic(client, prefix)
         return cls(client, prefix, progress, copies, TopicFilter(prefix, skipped))

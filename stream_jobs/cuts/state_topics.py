@@ -10,8 +10,6 @@ before its position, and changes that were written between two transactions, whi
 rows that it counts. A table that is being copied does not have all rows of any moment.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from connector.foundation import contract, control_records
@@ -39,7 +37,7 @@ class DeliveredPosition(NamedTuple):
     server_uuid: str = ""  # of the server that the position belongs to
 
     @classmethod
-    def of(cls, record: control_records.ProgressRecord) -> DeliveredPosition:
+    def of(cls, record: control_records.ProgressRecord) -> "DeliveredPosition":
         """Return the moment of a progress record.
 
         Raises KeyError, TypeError or ValueError for other documents, and MirrorError for a sequence

@@ -14,8 +14,6 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#change-data-files
 https://docs.delta.io/latest/delta-change-data-feed.html
 """
 
-from __future__ import annotations
-
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

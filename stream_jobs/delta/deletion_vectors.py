@@ -15,8 +15,6 @@ https://github.com/RoaringBitmap/RoaringFormatSpec
 https://rfc.zeromq.org/spec/32/
 """
 
-from __future__ import annotations
-
 import struct
 import uuid
 from collections.abc import Sequence
@@ -74,7 +72,7 @@ class DeletionVector(NamedTuple):
     cardinality: int
 
     @classmethod
-    def of_json(cls, fields: dict[str, Any]) -> DeletionVector:
+    def of_json(cls, fields: dict[str, Any]) -> "DeletionVector":
         """Read the field `deletionVector` of an action."""
         return cls(
             fields["storageType"],

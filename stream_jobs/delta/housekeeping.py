@@ -7,8 +7,6 @@ https://docs.delta.io/latest/delta-utility.html#remove-files-no-longer-reference
 https://docs.delta.io/latest/table-properties.html
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -53,7 +51,7 @@ class Retention(NamedTuple):
     commits: int  # from one checkpoint to the next
 
     @classmethod
-    def of(cls, path: str, configuration: Mapping[str, str]) -> Retention:
+    def of(cls, path: str, configuration: Mapping[str, str]) -> "Retention":
         """Read the properties of the table at `path`; the defaults are those of Delta.
 
         Raises MirrorError for a text that is not a time or a number.

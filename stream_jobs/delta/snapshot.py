@@ -3,8 +3,6 @@
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#action-reconciliation
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,7 +62,7 @@ class Snapshot:
             for file in files
         )
 
-    def same_rows(self, older: Snapshot) -> bool:
+    def same_rows(self, older: "Snapshot") -> bool:
         """Return whether no file and no dead row was added since `older`, or removed."""
         return self.files.keys() == older.files.keys() and self.has(older.files.values())
 
@@ -83,7 +81,7 @@ class SnapshotBuilder:
     transactions: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def after(cls, path: str, snapshot: Snapshot) -> SnapshotBuilder:
+    def after(cls, path: str, snapshot: Snapshot) -> "SnapshotBuilder":
         """Continue after `snapshot`."""
         return cls(
             path,

@@ -11,8 +11,6 @@ parts of rows, are encoded once, and can be written to many files.
 https://avro.apache.org/docs/1.12.0/specification/
 """
 
-from __future__ import annotations
-
 import json
 import os
 import zlib

@@ -6,8 +6,6 @@ Blocks may be compressed by deflate, snappy or Zstandard.
 https://avro.apache.org/docs/1.12.0/specification/
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import zlib

@@ -7,8 +7,6 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#per-file-statistics
 https://iceberg.apache.org/spec/#appendix-d-single-value-serialization
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import math

@@ -7,8 +7,6 @@ as they like; the ids of columns, of snapshots and of rows are ours in both.
 https://iceberg.apache.org/spec/#table-metadata
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from enum import Enum, auto

@@ -1,7 +1,5 @@
 """Where an Iceberg catalog is, and how the job says who it is: a token, OAuth2, or signatures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -15,8 +15,6 @@ away:
     _cdc/iceberg/catalog.json    by path: the snapshot that the catalog has, and its time
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -7,8 +7,6 @@ https://iceberg.apache.org/spec/#manifests
 https://iceberg.apache.org/spec/#manifest-lists
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -89,7 +87,7 @@ class DataFileEntry(NamedTuple):
         """The URI of the data file."""
         return self.referenced or self.uri
 
-    def without_metrics(self) -> DataFileEntry:
+    def without_metrics(self) -> "DataFileEntry":
         """Return what a manifest says of a file that is gone."""
         return self._replace(metrics=self.metrics and _NO_METRICS)
 
@@ -103,7 +101,7 @@ class LiveFile(NamedTuple):
     # Its row in manifests after the first one, and what has encoded that.
     moved: tuple[Codec, bytes] | None = None
 
-    def encoded(self, codec: Codec) -> LiveFile:
+    def encoded(self, codec: Codec) -> "LiveFile":
         """Return the same file, with its row for manifests of `codec`."""
         if self.moved is not None and self.moved[0] is codec:
             return self

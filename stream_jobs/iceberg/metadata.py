@@ -5,8 +5,6 @@ Nothing here changes what it is given: a reader, or another thread, may still ha
 https://iceberg.apache.org/spec/#table-metadata
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Any, Final

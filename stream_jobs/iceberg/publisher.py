@@ -10,8 +10,6 @@ before.
 Nothing is kept but in the storage: a publisher begins with what it finds there.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace

@@ -10,8 +10,6 @@ The bytes of a vector are those of Delta.
 https://iceberg.apache.org/puffin-spec/
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable
 from typing import Final, NamedTuple

@@ -3,8 +3,6 @@
 _cdc/iceberg/newest.json    the cuts whose tags all tables have, and the tables with a problem
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final
@@ -43,7 +41,7 @@ class PublicationRecord:
         return any(True for _ in storage.list(_FOLDER))
 
     @classmethod
-    def read(cls, storage: Storage, root: str) -> PublicationRecord | None:
+    def read(cls, storage: Storage, root: str) -> "PublicationRecord | None":
         """Return what the job wrote to `storage`, whose root is `root` in errors; None if nothing.
 
         Raises MirrorError if the storage fails, or for a file that is not the job's.

@@ -10,8 +10,6 @@ identity, container, machine. Those that end are renewed some minutes before.
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html
 """
 
-from __future__ import annotations
-
 import threading
 from hashlib import sha256
 from typing import Any, Final

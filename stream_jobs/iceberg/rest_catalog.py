@@ -10,8 +10,6 @@ is unknown is not sent a second time: who asks for it loads the table, and sees.
 https://github.com/apache/iceberg/blob/main/open-api/rest-catalog-open-api.yaml
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ https://iceberg.apache.org/spec/#schemas-and-data-types
 https://iceberg.apache.org/spec/#appendix-a-format-specific-requirements
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 

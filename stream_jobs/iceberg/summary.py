@@ -5,8 +5,6 @@ Totals are sums over manifests, and not over files.
 https://iceberg.apache.org/spec/#optional-snapshot-summary-fields
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
@@ -80,7 +78,7 @@ class _Totals(NamedTuple):
     size: int = 0
 
     @classmethod
-    def of(cls, manifests: Iterable[Manifest]) -> tuple[_Totals, _Totals]:
+    def of(cls, manifests: Iterable[Manifest]) -> "tuple[_Totals, _Totals]":
         """Return the totals of data files, and those of vectors."""
         kinds: tuple[list[Manifest], list[Manifest]] = [], []
         for manifest in manifests:
@@ -89,7 +87,7 @@ class _Totals(NamedTuple):
         return data, dead
 
     @classmethod
-    def _sum(cls, manifests: Collection[Manifest]) -> _Totals:
+    def _sum(cls, manifests: Collection[Manifest]) -> "_Totals":
         # A manifest that loses a file is written again, so all that it has are live.
         return cls(
             sum(manifest.row.added + manifest.row.existing for manifest in manifests),

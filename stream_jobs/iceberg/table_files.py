@@ -12,8 +12,6 @@ the Delta table: programs that clean that up delete what they do not know.
 https://iceberg.apache.org/spec/#file-system-tables
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from pathlib import Path

@@ -7,8 +7,6 @@ the one that the load has begun with, before or after the SELECTs, nothing is wr
 A Python worker keeps its session for the next range.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial

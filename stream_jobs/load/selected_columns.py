@@ -5,8 +5,6 @@ by Arrow from the texts that the server prints. For the others, and for texts th
 take, the writer of records makes JSON of each cell, which is read like a record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 

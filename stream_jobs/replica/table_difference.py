@@ -10,8 +10,6 @@ has moved rows and changed none: it is followed so that later deaths are found i
 and costs nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -128,14 +126,14 @@ class TableDifference:
     new: Sequence[tuple[DataFile, bool]] = ()  # and whether the file has old rows, too
 
     @classmethod
-    def whole(cls, log: Log, snapshot: Snapshot) -> TableDifference:
+    def whole(cls, log: Log, snapshot: Snapshot) -> "TableDifference":
         """Return what makes any rows those of `snapshot`."""
         return cls(log, snapshot, None, (), [(file, False) for file in snapshot.files.values()])
 
     @classmethod
     def between(
         cls, log: Log, before: Snapshot, since: PackedSequence, version: int
-    ) -> TableDifference:
+    ) -> "TableDifference":
         """Return what makes the rows of `before`, at the cut `since`, those of `version`.
 
         Raises MirrorError as `History.follow`.

@@ -21,8 +21,6 @@ it does not take is tried again in the next one; cuts do not wait for it.
 waits for it. If Iceberg cannot have it, it is tried again when it has changed.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping

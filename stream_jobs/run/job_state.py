@@ -12,8 +12,6 @@ a block of the disk from the beginning, so that a full disk still has room for t
 takes the place of the file before it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -42,7 +40,7 @@ class Owner:
     epoch: str  # of this process alone
 
     @classmethod
-    def here(cls, name: str, prefix: str) -> Owner:
+    def here(cls, name: str, prefix: str) -> "Owner":
         """Return this process."""
         since = datetime.now(UTC).isoformat(timespec="seconds")
         return cls(name, prefix, socket.gethostname(), os.getpid(), since, uuid.uuid4().hex)

@@ -15,8 +15,6 @@ else with 3 if one was refused, else with 0.
 pipeline anyway; those for people begin with it.
 """
 
-from __future__ import annotations
-
 import io
 import threading
 from collections.abc import Callable, Sequence
@@ -120,7 +118,7 @@ def run_files(paths: Sequence[Path], out: TextIO) -> int:
         return _EXIT_CONFIG
 
 
-def open_pipeline(settings: Settings, outputs: SharedOutput, served: ExitStack) -> Pipeline:
+def open_pipeline(settings: Settings, outputs: "SharedOutput", served: ExitStack) -> Pipeline:
     """Return a pipeline whose metrics are served; nothing of it runs yet."""
     metrics = JobMetrics(settings.name)
     is_json = settings.log.format == "json"

@@ -15,8 +15,6 @@ job does nothing. The stream asks, too, but in another process, and not while a 
 few at a time, because the first batches need the processor more.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -71,11 +69,11 @@ class TableMetrics:
     files: int | None = None
     bytes: int | None = None
 
-    def at(self, state: TableState) -> TableMetrics:
+    def at(self, state: TableState) -> "TableMetrics":
         """Return the metrics with the table as it is."""
         return replace(self, **state._asdict())
 
-    def after(self, report: TableReport) -> TableMetrics:
+    def after(self, report: TableReport) -> "TableMetrics":
         """Return the metrics after a batch."""
         others = report.changes - report.upserts - report.deletes - report.skipped
         return replace(
@@ -265,7 +263,7 @@ class TopicMonitor:
         client: KafkaClient,
         prefix: str,
         metrics: JobMetrics,
-        known: IdleTables,
+        known: "IdleTables",
         skipped: SkippedTables,
     ) -> None:
         """Look at the topics `<prefix>.<database>.<table>`, and at tables without a batch.

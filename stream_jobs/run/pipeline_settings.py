@@ -4,8 +4,6 @@ What two of them would both write (a mirror, a checkpoint), read (the same topic
 address) is refused before anything is written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path

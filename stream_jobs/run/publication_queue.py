@@ -4,8 +4,6 @@ The driver adds versions after each batch, and the thread that publishes takes t
 for the other.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterable

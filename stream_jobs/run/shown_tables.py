@@ -10,8 +10,6 @@ has counted for it until then stays in there, and what it counts later begins at
 `rate` is true for each series. A sum over all series counts the changes of such a table twice.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 from dataclasses import replace

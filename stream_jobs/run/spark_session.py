@@ -29,8 +29,6 @@ https://spark.apache.org/docs/latest/configuration.html
 https://logging.apache.org/log4j/2.x/manual/json-template-layout.html
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ Of thousands of tables, a list shows the ones that need somebody, those whose re
 and those that have changed last; and it counts the others.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from datetime import datetime

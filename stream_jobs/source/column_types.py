@@ -14,8 +14,6 @@ hashes, even after their column got a wider type: the hash is taken of a text in
 https://arrow.apache.org/docs/python/api/datatypes.html
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable
@@ -130,7 +128,7 @@ class ColumnType:
     is_base64: bool = False
 
     @classmethod
-    def of(cls, column: SchemaColumn) -> ColumnType:
+    def of(cls, column: SchemaColumn) -> "ColumnType":
         """Return the type of `column` in the mirror, where hashes and masks are texts.
 
         Raises KeyError for a type that is not in the contract.
@@ -139,7 +137,7 @@ class ColumnType:
         return kind if mask_of(column) is None else replace(kind, stored=pa.string())
 
     @classmethod
-    def of_source(cls, column: SchemaColumn) -> ColumnType:
+    def of_source(cls, column: SchemaColumn) -> "ColumnType":
         """Return the type of the values of `column` before they are hashed or masked."""
         get = column.get
         # What decides the type of a column, besides its family.

@@ -19,8 +19,6 @@ https://kafka.apache.org/protocol.html
 https://cwiki.apache.org/confluence/display/KAFKA/KIP-227
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from struct import Struct

@@ -9,8 +9,6 @@ Both are never negative, so (hi, lo) compares as signed numbers do. A sequence o
 widths is an error, not a wrap.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +56,7 @@ class PackedSequence(NamedTuple):
     lo: int
 
     @classmethod
-    def pack(cls, sequence: contract.Sequence) -> PackedSequence:
+    def pack(cls, sequence: contract.Sequence) -> "PackedSequence":
         """Pack the five numbers.
 
         Raises MirrorError for a number that is too large for its field.

@@ -4,8 +4,6 @@
 change nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -84,7 +82,7 @@ class TableSchema:
     chosen: TableOptions = field(default_factory=TableOptions)
 
     @classmethod
-    def decode(cls, value: bytes) -> TableSchema:
+    def decode(cls, value: bytes) -> "TableSchema":
         """Read the value of a record in `<prefix>.schema`.
 
         Raises ValueError, KeyError or TypeError for a value that is not such a record, and
@@ -132,7 +130,7 @@ class TableSchema:
         return self.name if self.chosen.shard is None else ".".join(self.place)
 
     @property
-    def of_mirror(self) -> TableSchema:
+    def of_mirror(self) -> "TableSchema":
         """The same columns under the name of the Delta table."""
         if self.chosen.shard is None:
             return self

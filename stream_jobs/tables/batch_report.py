@@ -1,7 +1,5 @@
 """The report of a batch: what it did to each table, for status lines, metrics and maintenance."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from heapq import nlargest
@@ -34,7 +32,7 @@ class TableState(NamedTuple):
     bytes: int
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> TableState:
+    def of(cls, snapshot: Snapshot) -> "TableState":
         """Sum up the data files of a version."""
         files = snapshot.files.values()
         return cls(
@@ -76,7 +74,7 @@ class TableReport:
     bytes: int | None = None  # of data files
 
     @classmethod
-    def of(cls, results: Sequence[PartResult]) -> TableReport:
+    def of(cls, results: Sequence[PartResult]) -> "TableReport":
         """Sum up what tasks did; what has no mirror was skipped."""
         times = [result.streamed_ts_ms for result in results if result.streamed_ts_ms is not None]
         applied = sum(result.applied for result in results if result.is_applied)
@@ -91,7 +89,7 @@ class TableReport:
             missing=sum(result.missing for result in results),
         )
 
-    def after_commits(self, table: DeltaTable) -> TableReport:
+    def after_commits(self, table: DeltaTable) -> "TableReport":
         """Return the report with what the commits have cost, and with the table after them."""
         costs, state = table.take_costs(), TableState.of(table.snapshot)
         lag_seconds = None

@@ -7,8 +7,6 @@ change after it has a lower sequence. All loaded rows have this sequence.
 its last row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
@@ -58,7 +56,7 @@ class TableLoad:
     estimated_rows: int = 0
     end: SourceMoment | None = None  # after the last SELECT
 
-    def after_range(self, place: int, part: LoadPart, rows: int) -> TableLoad:
+    def after_range(self, place: int, part: LoadPart, rows: int) -> "TableLoad":
         """Return the load after more `rows` of a part were read."""
         parts = tuple(part if n == place else own for n, own in enumerate(self.parts))
         return replace(self, parts=parts, rows=self.rows + rows)
@@ -72,7 +70,7 @@ class TableLoad:
         """Return whether this is the load with an id, and nothing of it is missing."""
         return self.id == id_ and self.phase == "complete"
 
-    def completed(self) -> TableLoad:
+    def completed(self) -> "TableLoad":
         """Return the load after everything that its SELECTs have seen was applied."""
         return replace(self, phase="complete", key=(), parts=())
 

@@ -1,7 +1,5 @@
 """The mirror of one table, as the driver sees it: a Delta table that holds its own progress."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -59,7 +57,7 @@ class MirrorTable:
         base: str,
         shard: Shard | None = None,
         merged: MergedTable | None = None,
-    ) -> MirrorTable | None:
+    ) -> "MirrorTable | None":
         """Return the mirror of `table` at `path`; None if there is none.
 
         If the table is a `shard` of the mirror, that is the shard alone; `merged` is the mirror, if
@@ -101,7 +99,7 @@ class MirrorTable:
         progress: mirror_metadata.Progress,
         properties: Mapping[str, str],
         mode: Mode,
-    ) -> MirrorTable:
+    ) -> "MirrorTable":
         """Create the mirror without rows. Raises CommitConflict if there is a table."""
         own = {**mirror_metadata.properties_of(schema), mirror_metadata.MODE_PROPERTY: mode.name}
         metadata = Metadata(tuple(columns), {**properties, **own}, schema.chosen.partition_by)
@@ -118,7 +116,7 @@ class MirrorTable:
         progress: mirror_metadata.Progress,
         properties: Mapping[str, str],
         mode: Mode,
-    ) -> MirrorTable:
+    ) -> "MirrorTable":
         """Create a shard of `merged` without rows; raises MirrorError if it does not fit."""
         return cls(merged.add(schema, columns, progress.write(), properties, mode), progress)
 

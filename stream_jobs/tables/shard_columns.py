@@ -10,8 +10,6 @@ A type that a shard needs wider becomes wider for all. What cannot be united is 
 shard that brings it; the others go on.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +37,7 @@ class ShardList(NamedTuple):
     retired: Mapping[int, str]
 
     @classmethod
-    def of(cls, columns: Iterable[Column], properties: Mapping[str, str]) -> ShardList:
+    def of(cls, columns: Iterable[Column], properties: Mapping[str, str]) -> "ShardList":
         """Return what is kept of a shard with these columns."""
         columns = tuple(columns)
         retired = {c.field_id: str(c.metadata[RETIRED]) for c in columns if RETIRED in c.metadata}
@@ -51,7 +49,7 @@ class ShardList(NamedTuple):
 
     @staticmethod
     @lru_cache(maxsize=_LISTS_KEPT)
-    def read(text: str) -> ShardList:
+    def read(text: str) -> "ShardList":
         """Read what `write` returned; raises ValueError, KeyError or TypeError for other text.
 
         To open a shard of a mirror is to read the lists of all of them.
@@ -91,7 +89,7 @@ class ColumnUnion:
         shard: str,
         table: str,
         path: str,
-    ) -> ColumnUnion:
+    ) -> "ColumnUnion":
         """Return the columns as the list of a `shard` changes, which may have none yet."""
         own = frozenset(lists[shard].columns) if shard in lists else frozenset[int]()
         others = frozenset(

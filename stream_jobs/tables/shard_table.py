@@ -16,8 +16,6 @@ shard is overtaken, and its round is run again.
 *Domains* of the log hold for each shard its list (`ShardList`) and its progress.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence

@@ -8,8 +8,6 @@ mirror is not even read.
 Names count without regard to case, as MySQL compares names of columns.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -220,7 +218,7 @@ class TableOptionsResolver:
         self._formats = formats
 
     @classmethod
-    def of_settings(cls, settings: Settings) -> TableOptionsResolver:
+    def of_settings(cls, settings: Settings) -> "TableOptionsResolver":
         """Return what the settings of a job choose."""
         salt = settings.mirror.hash_salt
         hidden = "" if salt is None else salt.get_secret_value()

@@ -12,8 +12,6 @@ the next round has only the others. After a commit of another writer, the round 
 the new version of the table. Each step can be repeated after a crash at any point.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -51,7 +49,7 @@ class Rounds:
         self._cores = cores
         self._threads = threads
 
-    def run(self, every: Sequence[TableWork], phases: dict[str, float]) -> None:
+    def run(self, every: "Sequence[TableWork]", phases: dict[str, float]) -> None:
         """Run rounds until each table has been committed, or has an error; add up `phases`."""
         pending = [work for work in every if work.is_pending]
         with ThreadPoolExecutor(self._threads) as pool:
@@ -68,7 +66,7 @@ class Rounds:
                 pending = [work for work, is_done in zip(pending, done, strict=True) if not is_done]
                 phases["commit"] += time.monotonic() - at
 
-    def _tasks(self, pending: Sequence[TableWork]) -> list[Task]:
+    def _tasks(self, pending: "Sequence[TableWork]") -> list[Task]:
         cores, parts, files = self._cores(), [], []
         for work in pending:
             try:
@@ -89,7 +87,7 @@ class Rounds:
         return tasks + [self._template.doing(rewritten=own) for own in by_size]
 
 
-def _finished(work: TableWork, results: Sequence[PartResult]) -> bool:
+def _finished(work: "TableWork", results: Sequence[PartResult]) -> bool:
     if work.error is not None:
         return True
     try:

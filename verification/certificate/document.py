@@ -7,8 +7,6 @@ SHA-256 and the signature are of these bytes.
 https://www.rfc-editor.org/rfc/rfc8785
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

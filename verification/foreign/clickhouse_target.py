@@ -7,8 +7,6 @@ https://clickhouse.com/docs/sql-reference/statements/select/from#final-modifier
 https://clickhouse.com/docs/interfaces/formats/ArrowStream
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Sequence

@@ -10,8 +10,6 @@ https://clickhouse.com/docs/integrations/clickpipes/mysql/deduplication
 https://clickhouse.com/docs/engines/database-engines/materialized-mysql
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -139,7 +137,7 @@ class ColumnNames:
         names: Sequence[str],
         chosen: Mapping[str, str],
         skipped: Collection[str] = (),
-    ) -> ColumnNames:
+    ) -> "ColumnNames":
         """Pair the columns of `schema` with those of the target; `chosen` has what users chose.
 
         Columns that are `skipped` have no counterpart.

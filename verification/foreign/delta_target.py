@@ -6,8 +6,6 @@ mapping, and what a writer must know. Here, only what a reader must know counts.
 https://github.com/delta-io/delta/blob/master/PROTOCOL.md#reader-version-requirements
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 A file is read by row groups, in slices, so memory does not grow with it.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple

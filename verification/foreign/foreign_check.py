@@ -1,7 +1,5 @@
 """One table: sums of key ranges first, then digests of rows, then keys that seem to differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What all forms of values share: how one is described, and texts in base64."""
 
-from __future__ import annotations
-
 import binascii
 from collections.abc import Callable
 from typing import Any, NamedTuple

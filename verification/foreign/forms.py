@@ -7,8 +7,6 @@ usual one first; which one it has is decided by its rows (`column_mapping`).
 A value that is none of the source's type is *unfit*: it differs from every value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 

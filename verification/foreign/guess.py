@@ -5,8 +5,6 @@ each form that its columns may have, and compared with the rows of the source: t
 most equal values wins. Rows that lag, or differ, are a minority.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import islice, product
 from typing import Final

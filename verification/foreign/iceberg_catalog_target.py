@@ -6,8 +6,6 @@
 The files of the table are read with the credentials of the environment, as those of a mirror are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final

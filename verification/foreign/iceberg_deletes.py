@@ -7,8 +7,6 @@ https://iceberg.apache.org/spec/#delete-formats
 https://iceberg.apache.org/spec/#scan-planning
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 

@@ -6,8 +6,6 @@ https://iceberg.apache.org/spec/#table-metadata
 https://iceberg.apache.org/spec/#manifests
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn

@@ -6,8 +6,6 @@ deletes of all kinds, and columns are found by their ids, as they may have been 
 https://iceberg.apache.org/spec/#file-system-tables
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Callable, Mapping

@@ -8,8 +8,6 @@ when a statement began, which may be long before its commit. There, a change cou
 when the end of the log was first seen after it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Final
 

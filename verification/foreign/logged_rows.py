@@ -4,8 +4,6 @@ The log may lack names, signs and labels of columns (binlog_row_metadata=MINIMAL
 definition has them: columns are matched by their places.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

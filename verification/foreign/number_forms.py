@@ -3,8 +3,6 @@
 https://debezium.io/documentation/reference/stable/connectors/mysql.html#mysql-data-types
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Context, Decimal

@@ -6,8 +6,6 @@ https://www.postgresql.org/docs/current/transaction-iso.html#XACT-REPEATABLE-REA
 https://www.psycopg.org/psycopg3/docs/advanced/cursors.html#server-side-cursors
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 

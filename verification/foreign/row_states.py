@@ -4,8 +4,6 @@ The target may have any value that the row had at a moment of the last `lag` sec
 the row had before is stale; one that it never had, as far as the log tells, is different.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -49,7 +47,7 @@ class KeyStates:
     changes: list[Change | None] = field(default_factory=list)
 
     @classmethod
-    def quiet(cls, value: Value) -> KeyStates:
+    def quiet(cls, value: Value) -> "KeyStates":
         """Return the states of a key that did not change."""
         return cls([value], [None])
 
@@ -58,7 +56,7 @@ class KeyStates:
         """How many there are."""
         return len(self.values)
 
-    def ended_with(self, value: Value) -> KeyStates:
+    def ended_with(self, value: Value) -> "KeyStates":
         """Return the same states with another last one."""
         return KeyStates([*self.values[:-1], value], self.changes)
 

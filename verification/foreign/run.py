@@ -1,7 +1,5 @@
 """Tables of other programs, one after the other: what `verify --table` calls."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """A table of a MySQL or MariaDB server: its columns, and its rows in the types of a mirror."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 

@@ -3,8 +3,6 @@
 Each SELECT sees one moment of it. A SELECT of all rows is read as one stream.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit

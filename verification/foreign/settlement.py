@@ -8,8 +8,6 @@ A row that lags is looked at until it is equal, or has another of its older valu
 follows. If it stays as it is for longer than the lag, it is stale.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple

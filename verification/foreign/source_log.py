@@ -5,8 +5,6 @@ looked at. Only the wanted keys are kept: of each, its states in order. For rows
 files are read, the newest first, to say since when.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ A SELECT sees committed rows only. Which of them are newer than the log says is 
 log is read up to its end after the SELECT.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from threading import Event
 from typing import Final

@@ -4,8 +4,6 @@ What differs between servers is in a dialect: how names are quoted, which column
 which expression returns a column in a type of Arrow. Most are read as texts, which Arrow parses.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
@@ -41,7 +39,7 @@ class SqlPlace(NamedTuple):
     options: Mapping[str, str]
 
     @classmethod
-    def of(cls, place: str, name: str, form: str, names: Sequence[int] = (2,)) -> SqlPlace:
+    def of(cls, place: str, name: str, form: str, names: Sequence[int] = (2,)) -> "SqlPlace":
         """Read `//user:password@host:port/database.table?option=value`; `name` is for people.
 
         `names` are the numbers of names that a table may have. Raises ConfigError, which shows

@@ -1,7 +1,5 @@
 """What a user names: tables of the source, their targets, and choices for columns."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ A target is read as it is: rows in no order, columns by their own names and type
 once is a *state* of the table. A Delta table has versions, so a state is one moment of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 

@@ -1,7 +1,5 @@
 """The rows of a target as the source would have them: in ranges of keys, by keys, and as sums."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np

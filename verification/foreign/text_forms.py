@@ -1,7 +1,5 @@
 """The forms of texts, bytes, labels and documents."""
 
-from __future__ import annotations
-
 from base64 import urlsafe_b64decode
 from collections.abc import Sequence
 from typing import Any, Final

@@ -3,8 +3,6 @@
 A date that no calendar has, such as 0000-00-00, is NULL on both sides.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, time, timedelta

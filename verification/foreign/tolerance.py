@@ -4,8 +4,6 @@ Rounding both sides would not do: 0.4999 and 0.5001 round to two numbers. So suc
 out of the digest of a row, and its values stand beside it as numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple

@@ -5,8 +5,6 @@ not known, or it is in quarantine. A record that comes later than expected is in
 partition, or out of order.
 """
 
-from __future__ import annotations
-
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -285,7 +283,7 @@ class MissingRecords:
     def __init__(
         self,
         outcome: Outcome,
-        quarantine: QuarantinedRecords,
+        quarantine: "QuarantinedRecords",
         compacted: frozenset[str],
     ) -> None:
         """Write to `outcome`; topics in `compacted` may have lost any record."""

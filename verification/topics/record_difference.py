@@ -4,8 +4,6 @@ Values with schemas of a registry are read before they are compared. The ids are
 their schemas when the expected records are made, so the registry is not asked again.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Iterator
@@ -29,7 +27,7 @@ def difference(
     key: bytes | None,
     value: bytes | None,
     headers: bytes,
-    values: RegistryValues,
+    values: "RegistryValues",
 ) -> str:
     """Return what of a record is not as expected; "" if nothing."""
     if record.key != key:
@@ -47,7 +45,7 @@ def difference(
     return "" if same else "its value"
 
 
-def _without_times(value: bytes, values: RegistryValues) -> object:
+def _without_times(value: bytes, values: "RegistryValues") -> object:
     """Return an envelope without the time of encoding and the version that encoded it."""
     try:
         record = values.read(value)

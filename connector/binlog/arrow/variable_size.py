@@ -5,8 +5,6 @@ Text is UTF-8.
 https://arrow.apache.org/docs/format/Columnar.html
 """
 
-from __future__ import annotations
-
 from typing import Final, final
 
 import pyarrow as pa

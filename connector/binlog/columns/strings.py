@@ -18,8 +18,6 @@ https://dev.mysql.com/doc/refman/8.4/en/gis-data-formats.html
 https://mariadb.com/kb/en/storage-engine-independent-column-compression/
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable
 from typing import Final, final
@@ -40,7 +38,7 @@ _UTF8_CHARSETS = ("utf8mb3", "utf8mb4")
 _LARGE_TEXT: Final = 64 * 1024
 
 
-def char_reader(column: Column) -> StringReader:
+def char_reader(column: Column) -> "StringReader":
     """Return what reads a CHAR as text, a BINARY(n) as n bytes."""
     length = column.length
     assert length is not None

@@ -20,8 +20,6 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1User__var__event.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -53,7 +51,7 @@ class IntvarEvent:
     value: int
 
     @classmethod
-    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> IntvarEvent:
+    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> "IntvarEvent":
         """Decode 9 bytes: the variable's number and its value."""
         read_post_header(body, post_header_length, 0)
         return cls(body.read_uint8(), body.read_uint64())
@@ -72,7 +70,7 @@ class RandEvent:
     seed2: int
 
     @classmethod
-    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> RandEvent:
+    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> "RandEvent":
         """Decode 16 bytes: both seeds."""
         read_post_header(body, post_header_length, 0)
         return cls(body.read_uint64(), body.read_uint64())
@@ -105,7 +103,7 @@ class UserVarEvent:
     raw_attributes: bytes  # as logged; empty in older servers
 
     @classmethod
-    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> UserVarEvent:
+    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> "UserVarEvent":
         """Decode the name and the value; attributes of a newer server are kept as bytes.
 
         Raises DecodeError for a name that is not UTF-8, an unknown type, and a bad value.

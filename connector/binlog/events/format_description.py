@@ -20,8 +20,6 @@ extensible: their description is made here from the layouts of 3.23 and 4.0.
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Format__description__event.html
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 
@@ -83,7 +81,7 @@ class StartEventV3:
     create_timestamp: int  # seconds since the epoch
 
     @classmethod
-    def decode(cls, body: PayloadReader) -> StartEventV3:
+    def decode(cls, body: PayloadReader) -> "StartEventV3":
         """Decode 56 bytes: format, server version, start time."""
         return cls(body.read_uint16(), _read_server_version(body), body.read_uint32())
 
@@ -102,7 +100,7 @@ class FormatDescriptionEvent:
     renumbered_types: dict[int, int] = field(default_factory=dict)
 
     @classmethod
-    def decode(cls, body: PayloadReader) -> FormatDescriptionEvent:
+    def decode(cls, body: PayloadReader) -> "FormatDescriptionEvent":
         """Decode the body together with the checksum that may follow it.
 
         Raises DecodeError for a format other than v4, a header below 19 bytes, and an unknown

@@ -25,8 +25,6 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 https://dev.mysql.com/doc/dev/mysql-server/latest/PageLibsMysqlSerialization.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -109,7 +107,7 @@ class GtidTaggedEvent(CommitInfo):
     last_non_ignorable_field: int = 0
 
     @classmethod
-    def decode(cls, body: PayloadReader) -> GtidTaggedEvent:
+    def decode(cls, body: PayloadReader) -> "GtidTaggedEvent":
         """Decode the fields by their numbers; unknown ignorable fields are kept as bytes.
 
         Raises DecodeError for an unknown field that is not ignorable, or without a GTID.

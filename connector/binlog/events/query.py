@@ -15,8 +15,6 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Execute__load__query__event.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
@@ -87,7 +85,7 @@ class QueryEvent:
         self.query = query
 
     @staticmethod
-    def decode(body: PayloadReader, post_header_length: int | None = None) -> QueryEvent:
+    def decode(body: PayloadReader, post_header_length: int | None = None) -> "QueryEvent":
         """Decode the fixed part, the status variables, the schema and the query.
 
         Raises DecodeError if a part is longer than the body.
@@ -175,7 +173,9 @@ class ExecuteLoadQueryEvent(QueryEvent):
         self.duplicate_handling = duplicate_handling
 
     @staticmethod
-    def decode(body: PayloadReader, post_header_length: int | None = None) -> ExecuteLoadQueryEvent:
+    def decode(
+        body: PayloadReader, post_header_length: int | None = None
+    ) -> "ExecuteLoadQueryEvent":
         """Decode a QUERY body whose fixed part has 13 more bytes about the file.
 
         Raises DecodeError if the file name is outside of the query, or the handling is unknown.
@@ -243,7 +243,7 @@ class RowsQueryEvent:
     length: int = 0  # as stored
 
     @classmethod
-    def decode(cls, body: PayloadReader) -> RowsQueryEvent:
+    def decode(cls, body: PayloadReader) -> "RowsQueryEvent":
         """Decode the length byte and the query, which fills the rest of the body."""
         length = body.read_uint8()
         query_bytes = body.read_rest()

@@ -14,8 +14,6 @@ follows.
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rows__event.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
@@ -45,7 +43,7 @@ class ExtraRowInfo:
     unknown: bytes = b""  # from the first type on that is not known
 
     @classmethod
-    def decode(cls, data: PayloadReader, *, update: bool) -> ExtraRowInfo:
+    def decode(cls, data: PayloadReader, *, update: bool) -> "ExtraRowInfo":
         """Decode the entries up to the end of `data`; an unknown one is kept with the rest.
 
         Raises DecodeError for an NDB entry that is too short.
@@ -132,7 +130,7 @@ class RowsHeader:
     @staticmethod
     def decode(
         body: PayloadReader, post_header_length: int | None = None, *, kind: RowsKind, version: i64
-    ) -> RowsHeader:
+    ) -> "RowsHeader":
         """Decode the part before the bitmaps: table id, flags and, in v2, the extra info."""
         known: i64 = _POST_HEADER_LENGTHS[version]
         head = read_post_header(body, post_header_length, known)

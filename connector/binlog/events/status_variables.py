@@ -16,8 +16,6 @@ https://github.com/MariaDB/server/blob/11.8/sql/sql_class.h
 https://github.com/mysql/mysql-server/blob/8.0/sql/system_variables.h
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -66,7 +64,7 @@ class StatusVariables:
     data: bytes = field(default=b"", repr=False, compare=False)  # the whole block, as logged
 
     @classmethod
-    def decode(cls, block: PayloadReader) -> StatusVariables:
+    def decode(cls, block: PayloadReader) -> "StatusVariables":
         """Decode the whole block; raises DecodeError for a value that is cut off.
 
         Equal blocks mostly give the same object, which must not be changed: a session writes the
@@ -85,7 +83,7 @@ class StatusVariables:
         return variables
 
     @classmethod
-    def _decode(cls, block: PayloadReader, raw: bytes) -> StatusVariables:
+    def _decode(cls, block: PayloadReader, raw: bytes) -> "StatusVariables":
         variables = cls(data=raw)
         while block.remaining:
             start = block.offset

@@ -16,8 +16,6 @@ too.
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Table__map__event.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final, final
 
@@ -110,7 +108,7 @@ class TableMapEvent:
         *,
         mariadb: bool = False,
         pre_ga: bool = False,
-    ) -> TableMapEvent:
+    ) -> "TableMapEvent":
         """Decode the names, types, metadata and null bitmap, then the optional metadata.
 
         MariaDB lists the character sets of other columns. Only a server whose rows events are
@@ -153,7 +151,7 @@ class TableMapEvent:
             _metadata_start=metadata_start,
         )
 
-    def with_metadata(self, metadata: bytes, *, mariadb: bool) -> TableMapEvent:
+    def with_metadata(self, metadata: bytes, *, mariadb: bool) -> "TableMapEvent":
         """Return the same with other optional metadata, as it would be in the event.
 
         Raises DecodeError if the metadata does not fit the columns.

@@ -1,7 +1,5 @@
 """The events of one transaction after the other; no event stays in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import final
@@ -19,7 +17,7 @@ from connector.foundation.errors import ConfigError
 class TransactionEvents:
     """The events of a transaction, which can be read once, while it is the latest one."""
 
-    def __init__(self, cursor: EventCursor, span: TransactionSpan, opening: Event) -> None:
+    def __init__(self, cursor: "EventCursor", span: TransactionSpan, opening: Event) -> None:
         """Take the events of `span` from `cursor`, after the first one, `opening`."""
         self._cursor = cursor
         self._span = span

@@ -4,8 +4,6 @@ A transaction has the time of its first event. Events outside of transactions, s
 description, are always returned. `ReadableLog` is what is selected from: files, or a server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
@@ -46,7 +44,7 @@ class TransactionSelection:
         self._chosen = True
         self._finished = False
 
-    def select(self, log: ReadableLog) -> Iterator[Event]:
+    def select(self, log: "ReadableLog") -> Iterator[Event]:
         """Iterate over the selected events of `log`.
 
         Raises ConfigError at the end of a log without `start_gtid`, and if the log's GTIDs are of
@@ -55,7 +53,7 @@ class TransactionSelection:
         wishes = (self._start_gtid, self._skip_gtids, self._start, self._stop)
         return log.events() if all(wish is None for wish in wishes) else self._select(log)
 
-    def _select(self, log: ReadableLog) -> Iterator[Event]:
+    def _select(self, log: "ReadableLog") -> Iterator[Event]:
         bounds = TransactionBounds()
         known: TransactionSpan | None = None
         for event in log.events():

@@ -28,8 +28,6 @@ A frame says where another error happened: `table erp.orders, {why}`. The shown 
 part of the texts of other codes. Both are never shown alone, so they have no number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from functools import partial
@@ -90,10 +88,10 @@ class ErrorCode(NamedTuple):
     fence_fix: str | None = None
     passable: bool = False
     frame: bool = False
-    group: ErrorCode | None = None
+    group: "ErrorCode | None" = None
     was: str = ""
 
-    def because(self, reason: str, *, was: str = "", **words: str) -> ErrorCode:
+    def because(self, reason: str, *, was: str = "", **words: str) -> "ErrorCode":
         """Return a reason of this group; `words` replace their names in the fixes."""
 
         def filled(template: str) -> str:

@@ -38,8 +38,6 @@ values and no secrets are facts.
 An error as fields of a log line.
 """
 
-from __future__ import annotations
-
 from typing import Self, TypeVar
 
 from connector.foundation.errors.code import ErrorCode
@@ -112,7 +110,7 @@ class SourceUnavailable(TransientError):
         *,
         number: int = 0,
         awaits: frozenset[str] = frozenset(),
-        otherwise: SourceRefused | None = None,
+        otherwise: "SourceRefused | None" = None,
         answered: bool = False,
         **facts: object,
     ) -> None:

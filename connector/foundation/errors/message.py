@@ -7,8 +7,6 @@ breaks that begin a line of their own, and marks that turn the direction of writ
 its kin show it as a person may see it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -162,12 +160,12 @@ class Message:
         form = "" if form == "what" else form
         return visible(format(repr(fact) if conversion == "r" else fact, form))
 
-    def _nested(self, fact: object) -> Message | None:
+    def _nested(self, fact: object) -> "Message | None":
         """Return the message of a fact that is an error or a message, in the same words."""
         message = fact if isinstance(fact, Message) else getattr(fact, "message", None)
         return message.in_words(self.words) if isinstance(message, Message) else None
 
-    def in_words(self, words: Words) -> Message:
+    def in_words(self, words: Words) -> "Message":
         """Return the same in other words."""
         return Message(self.code, self.facts, words)
 

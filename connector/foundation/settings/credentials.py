@@ -3,8 +3,6 @@
 The login to Kafka is the same for the connector and the Spark job.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -101,7 +99,7 @@ class KafkaLogin(BaseModel):
     ssl_key: Path | None = None
 
     @model_validator(mode="after")
-    def _whole_login(self) -> KafkaLogin:
+    def _whole_login(self) -> "KafkaLogin":
         passwords = self.sasl_password, self.sasl_password_file, self.sasl_password_command
         given = sum(each is not None and each != [] for each in passwords)
         if given > 1:

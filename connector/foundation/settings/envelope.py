@@ -1,7 +1,5 @@
 """The settings `[envelope]`: the form of rows in Kafka, filters, routes, and outbox tables."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Annotated, Literal
@@ -80,7 +78,7 @@ class OutboxSettings(BaseModel):
     on_update: Literal["warn", "stop"] = "warn"
 
     @model_validator(mode="after")
-    def _expandable(self) -> OutboxSettings:
+    def _expandable(self) -> "OutboxSettings":
         if self.expand_payload and self.value_format == "plain":
             raise UnfitValueError(settings_errors.EXPANDED_TEXT)
         return self
@@ -135,7 +133,7 @@ class EnvelopeSettings(BaseModel):
     outbox: OutboxSettings = OutboxSettings()
 
     @model_validator(mode="after")
-    def _fitting(self) -> EnvelopeSettings:
+    def _fitting(self) -> "EnvelopeSettings":
         if self.profile == "exact":
             for key, value in self:
                 if key != "profile" and value != type(self).model_fields[key].default:

@@ -17,8 +17,6 @@ https://dev.mysql.com/doc/refman/8.4/en/show-binlog-events.html
 https://dev.mysql.com/doc/refman/8.4/en/mysql-command-options.html#option_mysql_batch
 """
 
-from __future__ import annotations
-
 from typing import Final, final
 from uuid import UUID
 
@@ -83,7 +81,9 @@ class ShortInfos:
         self._flags_text = b""
 
     @staticmethod
-    def of(body: FormatDescriptionEvent | StartEventV3, server: ServerRelease) -> ShortInfos | None:
+    def of(
+        body: FormatDescriptionEvent | StartEventV3, server: ServerRelease
+    ) -> "ShortInfos | None":
         """Return the infos of a log; None if it has to be decoded."""
         if isinstance(body, FormatDescriptionEvent) and body.header_length == HEADER_LENGTH:
             return ShortInfos(server)

@@ -14,8 +14,6 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_response_p
 https://dev.mysql.com/doc/dev/mysql-server/latest/semisync_8h_source.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from struct import Struct
 from typing import Final
@@ -51,7 +49,7 @@ class ErrPacket:
     message: str
 
     @classmethod
-    def decode(cls, body: PayloadReader) -> ErrPacket:
+    def decode(cls, body: PayloadReader) -> "ErrPacket":
         """Decode the bytes after 0xFF."""
         code = body.read_uint16()
         rest = body.read_rest()
@@ -75,7 +73,7 @@ class EofPacket:
     status: int
 
     @classmethod
-    def decode(cls, body: PayloadReader) -> EofPacket:
+    def decode(cls, body: PayloadReader) -> "EofPacket":
         """Decode the bytes after 0xFE; servers before 4.1 send none."""
         if not body.remaining:
             return cls(0, 0)

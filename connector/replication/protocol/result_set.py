@@ -16,8 +16,6 @@ to `CellRows`, from which whole columns are read.
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query_response_text_resultset.html
 """
 
-from __future__ import annotations
-
 from typing import Final, NoReturn, final
 
 from librt.strings import BytesWriter, read_i32_le, write_i64_le
@@ -74,7 +72,7 @@ class ResultSet:
         "error",
     )
 
-    def __init__(self, server_name: str, taker: RowReceiver) -> None:
+    def __init__(self, server_name: str, taker: "RowReceiver") -> None:
         """Start after the query, whose packet had the number 0; errors name `server_name`."""
         self.error: ErrPacket | None = None  # the server's message in place of further rows
         self.column_names: list[str] = []

@@ -6,8 +6,6 @@ module is imported when one does.
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_caching_sha2_authentication_exchanges.html
 """
 
-from __future__ import annotations
-
 from itertools import cycle
 
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP

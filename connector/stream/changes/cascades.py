@@ -12,8 +12,6 @@ change of a parent and the copies of its children loses nothing.
 https://dev.mysql.com/doc/refman/8.4/en/create-table-foreign-keys.html
 """
 
-from __future__ import annotations
-
 from typing import Final, final
 
 from mypy_extensions import mypyc_attr
@@ -74,7 +72,7 @@ def hidden_children(snapshot: ForeignKeySnapshot, tables: TableFilter) -> list[T
 class Cascades:
     """What the changes of one stream cascade to followed tables."""
 
-    def __init__(self, tables: TableFilter, source: ForeignKeySource, rows: CascadedRows) -> None:
+    def __init__(self, tables: TableFilter, source: ForeignKeySource, rows: "CascadedRows") -> None:
         """Learn the keys; from now on, `tables` also has their parents read.
 
         The changed rows go to `rows`. Raises the errors of `source`.
@@ -253,7 +251,7 @@ class CascadedRows:
         return record
 
     @staticmethod
-    def of_record(record: dict[str, dict[str, list[str]]]) -> CascadedRows:
+    def of_record(record: dict[str, dict[str, list[str]]]) -> "CascadedRows":
         """Return the rows of which `to_record` returned the terms."""
         rows = CascadedRows()
         for database, tables in record.items():

@@ -14,8 +14,6 @@ to their children, also through tables that are not followed. The parent's new v
 the rows of the event, as SQL for a condition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final, final
 
@@ -71,7 +69,7 @@ class ForeignKey:
 class Cascade:
     """What one change of a parent does to other tables: terms for each of them."""
 
-    def __init__(self, keys: ForeignKeys) -> None:
+    def __init__(self, keys: "ForeignKeys") -> None:
         self._keys = keys
         self.terms: dict[TableName, set[str]] = {}
         self._emptied: set[TableName] = set()

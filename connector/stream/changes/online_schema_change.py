@@ -25,8 +25,6 @@ which neither tool notices; the copy has a new unique key, because of which the 
 rows.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final, final
 
@@ -188,7 +186,7 @@ class OnlineSchemaChanges:
     @staticmethod
     def of_record(
         record: dict[str, dict[str, list[list[str]]]], *, keeps_rows: bool
-    ) -> OnlineSchemaChanges:
+    ) -> "OnlineSchemaChanges":
         """Return the state that `to_record` returned; `keeps_rows` as at the beginning."""
         online = OnlineSchemaChanges(keeps_rows=keeps_rows)
         for name, columns in record.get("added", {}).items():

@@ -7,8 +7,6 @@ tables have the options of Debezium's EventRouter.
 https://debezium.io/documentation/reference/stable/transformations/topic-routing.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
@@ -119,7 +117,7 @@ class EnvelopeOptions:
     debezium: DebeziumProfile | None = None  # None: the profile `exact`
     columns: ColumnRules | None = None  # None: all columns, as they are
     routes: tuple[Route, ...] = ()  # of tables whose topics have other names
-    outbox: OutboxOptions | None = None  # of tables whose rows are events
+    outbox: "OutboxOptions | None" = None  # of tables whose rows are events
     # For the formats of a schema registry, and how its subjects are named.
     schema_ids: SchemaIds | None = None
     subjects: SubjectStrategy = "topic"

@@ -10,8 +10,6 @@ between there and the stream's position were delivered before.
 *Start.* `start_point` turns the record into the position from which a stream resumes.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field, fields
 from typing import final
@@ -76,7 +74,7 @@ class Progress:
         )
 
     @classmethod
-    def decode(cls, value: bytes, record_name: str) -> Progress:
+    def decode(cls, value: bytes, record_name: str) -> "Progress":
         """Read the value of a progress record; `record_name` names it in errors.
 
         Raises DecodeError if this version did not write it.

@@ -4,8 +4,6 @@ A cluster needs some milliseconds for each new topic, and more until its leaders
 many tables that are copied, that is most of the time, and the stream does not wait for it.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection
 from typing import TypeAlias

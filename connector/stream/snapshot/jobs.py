@@ -1,7 +1,5 @@
 """The jobs of readers, and their answers."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
@@ -230,7 +228,7 @@ class TableBusy:
 class JobFailure:
     """An error that a new attempt does not fix."""
 
-    job: Job
+    job: "Job"
     error: Exception
 
 

@@ -5,8 +5,6 @@ list comes at once, however many of them are away, and who makes it needs no pas
 that does not answer is sick, and so is a file that `run` would refuse.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The pipeline's thread keeps the metrics anyway, and another thread notes samples
 does no work for the status. The log reports it, and a server shows it where one is configured.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +36,7 @@ class StatusCollector:
     settings: Settings
     instance: Instance
     metrics: pipeline_metrics.PipelineMetrics
-    samples: Samples
+    samples: "Samples"
     events: RecentEvents
     # What the Spark job and `verify --forever` said last; None without them.
     mirror: Callable[[], model.MirrorStatus | None]

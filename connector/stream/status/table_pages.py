@@ -4,8 +4,6 @@ A browser asks for `/?table=shop.&tables=2`. What a person looks for is a part o
 pattern with wildcards; upper and lower case are the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -43,7 +41,7 @@ class PageView(NamedTuple):
     mirrors: int = 1
 
     @classmethod
-    def of(cls, query: str) -> PageView:
+    def of(cls, query: str) -> "PageView":
         """Read the query of an address; what is wrong in it counts as missing."""
         try:
             fields = parse_qs(query, max_num_fields=_FIELDS_MAX)

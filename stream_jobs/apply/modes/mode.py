@@ -1,7 +1,5 @@
 """The interface of a mode, and its input: the changes of one table, its mirror, and the result."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -78,7 +76,7 @@ class Mode:
             live &= have_key | changes.sequences.are_above(floor)
         return live
 
-    def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
+    def apply(self, work: "ModeInput", live: NDArray[np.intp]) -> None:
         """Apply the changes at `live`: fill in the result of `work`.
 
         Raises InvalidRecordError for a record that is wrong, MirrorError if the storage fails.

@@ -3,8 +3,6 @@
 `field.name.adjustment.mode` and `schema.name.adjustment.mode` give names that Avro can have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -83,7 +81,7 @@ class DebeziumProfile:
         return b"}}" if self.value_format == "json_with_schema" else b"}"
 
     @classmethod
-    def of_options(cls, options: Mapping[str, Any] | None) -> DebeziumProfile | None:
+    def of_options(cls, options: Mapping[str, Any] | None) -> "DebeziumProfile | None":
         """Return the form with the values of its fields; None for `exact`, which has no options."""
         return None if options is None else cls(**options)
 

@@ -6,8 +6,6 @@ NULL, and in a column that cannot be NULL the first moment of 1970. A year of tw
 the years from 1970 to 2069 (Debezium's option `enable.time.adjuster`).
 """
 
-from __future__ import annotations
-
 from typing import Final, final
 
 from librt.strings import BytesWriter
@@ -156,7 +154,7 @@ class EpochDatetimeForm(TextForm):
 
     __slots__ = ("_digits", "_unfit", "_zero")
 
-    def __init__(self, digits: int, zero: bytes, unfit: OutOfRangeTime) -> None:
+    def __init__(self, digits: int, zero: bytes, unfit: "OutOfRangeTime") -> None:
         """Count units of 10^-`digits` seconds; write `zero` for a date without a number."""
         self._digits: i64 = digits
         self._zero = zero
@@ -231,7 +229,7 @@ class TimeOfDayForm(TextForm):
 
     __slots__ = ("_unfit",)
 
-    def __init__(self, unfit: OutOfRangeTime) -> None:
+    def __init__(self, unfit: "OutOfRangeTime") -> None:
         """Give other times to `unfit`."""
         self._unfit = unfit
 
@@ -316,7 +314,7 @@ class IsoTimeForm(TextForm):
 
     __slots__ = ("_unfit",)
 
-    def __init__(self, unfit: OutOfRangeTime) -> None:
+    def __init__(self, unfit: "OutOfRangeTime") -> None:
         """Give times that no day has to `unfit`."""
         self._unfit = unfit
 

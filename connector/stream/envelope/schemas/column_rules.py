@@ -1,7 +1,5 @@
 """The column rules of the settings: which columns records have, and which are masked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -36,7 +34,7 @@ class ColumnPattern:
     column: str  # in lower case, as names of columns have none
 
     @classmethod
-    def parse(cls, text: str) -> ColumnPattern:
+    def parse(cls, text: str) -> "ColumnPattern":
         """Return the pattern of a text that has its three parts."""
         database, table, column = text.split(".", 2)
         return cls(text, database, table, column.lower())

@@ -11,8 +11,6 @@ same words, those of SHOW CREATE TABLE on MySQL 8.0 and later.
 `message.key.columns` names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -95,7 +93,7 @@ class TableSchema:
         position: str,
         unlogged: frozenset[str] = frozenset(),
         chosen: ColumnRules | None = None,
-    ) -> TableSchema:
+    ) -> "TableSchema":
         """Read the schema out of TABLE_MAP's optional metadata; `position` is `file:position`.
 
         The columns `unlogged` are left out, and those that are not `chosen`. Raises
@@ -127,7 +125,7 @@ class TableSchema:
         unlogged: frozenset[str] = frozenset(),
         kinds: dict[str, str] | None = None,
         chosen: ColumnRules | None = None,
-    ) -> TableSchema:
+    ) -> "TableSchema":
         """Return the schema of a table with the columns `every`, without those of `unlogged`.
 
         Its id depends only on the columns that it has. Raises as `ColumnRules.of` does.
