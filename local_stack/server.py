@@ -16,16 +16,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import pymysql
+from pymysql.cursors import Cursor
 
 from local_stack import stack_errors
 from local_stack.process import GuardedProcess, log_tail
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from pymysql.cursors import Cursor
 
 
 @dataclass(frozen=True, slots=True)

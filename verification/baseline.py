@@ -1,17 +1,13 @@
 """Where the comparison of one table began: what changed later has to be compared again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
+from stream_jobs.source.table_schema import TableSchema
+from verification.side import Side
 from verification.source_moment import SourceMoment
-
-if TYPE_CHECKING:
-    from stream_jobs.source.table_schema import TableSchema
-    from verification.side import Side
 
 _DIGEST_BYTES: Final = 12
 

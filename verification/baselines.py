@@ -5,26 +5,22 @@ it is then, or later. So the next comparison needs only the keys that changed in
 that version, those that records beyond these ends name, and those that differed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stream_jobs.errors import MirrorError
+from stream_jobs.source.table_schema import TableSchema
 from verification.baseline import Baseline, compared_of
 from verification.changed_keys import VERSION_GONE, AllRowsError, ChangedKeys, LostRecordsError
+from verification.digests import Digest
 from verification.key_texts import decode_keys
+from verification.mirror_side import MirrorSide
+from verification.report import TableResult
 from verification.source_moment import SourceMoment
+from verification.source_table import RowKey
 from verification.state_file import NOT_OURS, StateFile, different_keys
-
-if TYPE_CHECKING:
-    from stream_jobs.source.table_schema import TableSchema
-    from verification.digests import Digest
-    from verification.mirror_side import MirrorSide
-    from verification.report import TableResult
-    from verification.source_table import RowKey
 
 _FORMAT: Final = 1
 _US_OF_AN_HOUR: Final = 3_600_000_000

@@ -6,12 +6,10 @@ of files; rows that a compaction has only moved are equal. Sequences and the wor
 not trusted, because whoever wrote rows by hand can have kept them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +21,9 @@ from stream_jobs.delta.parquet_file import live_positions
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.errors import MirrorError, delta_errors
 from verification.digests import Digest, RowIndex, keys_by_digest, row_digests
-
-if TYPE_CHECKING:
-    from verification.mirror_side import MirrorSide
-    from verification.pipeline import Pipeline, TopicRecord
-    from verification.source_table import RowKey, SourceTable
-
+from verification.mirror_side import MirrorSide
+from verification.pipeline import Pipeline, TopicRecord
+from verification.source_table import RowKey, SourceTable
 
 # Rows that are in memory at a time.
 _SLICE_ROWS: Final = 200_000

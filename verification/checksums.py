@@ -6,14 +6,12 @@ checksum, and the order of rows does not. A server computes its checksums itself
 connections.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +20,11 @@ from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
 from connector.stream.source.select_session import SelectSession
+from verification.key_ranges import KeyNumber, KeyRanges
+from verification.row_text import RowText
 from verification.shared_looks import Lender
 
-if TYPE_CHECKING:
-    from verification.key_ranges import KeyNumber, KeyRanges
-    from verification.row_text import RowText
-
-    Open = Callable[[], AbstractContextManager[SelectSession]]
+Open = Callable[[], AbstractContextManager[SelectSession]]
 
 
 def sql_of_hash(text: str) -> str:

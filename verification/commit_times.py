@@ -4,12 +4,10 @@ The log is read once, from the oldest cut that the mirror lists to its end; late
 was added. Only the events at the bounds of transactions are decoded.
 """
 
-from __future__ import annotations
-
 from array import array
 from contextlib import closing
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +22,7 @@ from connector.foundation.settings.sections import SourceSettings
 from connector.reader.server_log import ServerLog
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.source.sequence import PackedSequence
-
-if TYPE_CHECKING:
-    from verification.pipeline import Pipeline
+from verification.pipeline import Pipeline
 
 # Each takes 24 bytes; of more, the older half is forgotten.
 _TRANSACTIONS_MAX: Final = 2_000_000

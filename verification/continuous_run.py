@@ -4,14 +4,12 @@ Nothing that happens to source, Kafka, pipeline or mirror ends it. A table that 
 now counts as not finished, and is compared again in its turn.
 """
 
-from __future__ import annotations
-
 import random
 import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 import structlog
 
@@ -25,6 +23,7 @@ from connector.foundation.settings.sections import Settings
 from verification import verify_errors
 from verification.baselines import Baselines
 from verification.commit_times import CommitTimeCache
+from verification.metrics import VerificationMetrics
 from verification.pipeline import Pipeline
 from verification.replica_side import ReplicaServer
 from verification.report import TableResult
@@ -32,10 +31,7 @@ from verification.rounds import Rounds
 from verification.run import job_settings, table_names, what_is_compared
 from verification.table_check import Limits
 from verification.table_comparison import TableComparison
-
-if TYPE_CHECKING:
-    from verification.metrics import VerificationMetrics
-    from verification.table_definitions import TableName
+from verification.table_definitions import TableName
 
 # The log names so many rows of a table; the figure counts all.
 _NAMED_MAX: Final = 20

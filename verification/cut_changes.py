@@ -5,12 +5,10 @@ a GTID is not that of a cut, the last cut before it is taken: with more changes,
 The offsets of the cut are in the table's version.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.binlog.gtid import AnyGtidSet, contains_all, parse_gtid_set
 from connector.binlog.header import file_number
@@ -25,12 +23,10 @@ from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from verification import verify_errors
 from verification.changed_keys import VERSION_GONE, AllRowsError, ChangedKeys, LostRecordsError
 from verification.cut_facts import CutSummary, IncrementalScope
-
-if TYPE_CHECKING:
-    from verification.digests import Digest
-    from verification.mirror_side import MirrorSide
-    from verification.report import TableResult
-    from verification.source_table import RowKey
+from verification.digests import Digest
+from verification.mirror_side import MirrorSide
+from verification.report import TableResult
+from verification.source_table import RowKey
 
 _NOT_IN_CUT: Final = "the cut does not have the table as it is now"
 

@@ -1,15 +1,11 @@
 """Cuts in a report: since which a row is there, and since which rows are compared."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from stream_jobs.cuts import Cut
 from verification.source_moment import short
-
-if TYPE_CHECKING:
-    from stream_jobs.cuts import Cut
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,12 @@ is at the time of the one before it, of the same key.
 One pass over the mirror writes a record of fixed size for each row to a temporary file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -29,9 +27,7 @@ from stream_jobs.delta.actions import DataFile
 from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
 from verification.commit_times import CommitTimes
 from verification.digests import DigestBuckets, row_digests
-
-if TYPE_CHECKING:
-    from verification.mirror_side import MirrorSide
+from verification.mirror_side import MirrorSide
 
 # A version that has no end, and a time that no calendar has.
 _NONE: Final = 2**62

@@ -19,8 +19,6 @@ is visible. And it has no transaction that begins at or after the end of the log
 afterwards. The snapshot may have the transactions between the two, or not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -28,7 +26,7 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -43,15 +41,12 @@ from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.errors import MirrorError
 from verification import verify_errors
 from verification.digests import Digest, RowCounter, SideCounts, digest_pairs, row_digests
+from verification.mirror_side import MirrorSide
 from verification.pipeline import DeliveredState, Pipeline, TopicRecord
 from verification.repair import ALL_ROWS, copy_again
 from verification.report import Difference, TableResult
 from verification.source_table import SourceTable
-
-if TYPE_CHECKING:
-    from verification.mirror_side import MirrorSide
-    from verification.table_check import Limits
-
+from verification.table_check import Limits
 
 # Which operations have rows in an image, and how many more of them the source then has.
 _IMAGES = {"before": ((OP_DELETE, OP_UPDATE), -1), "after": ((OP_CREATE, OP_UPDATE), 1)}
@@ -76,8 +71,8 @@ class ConcurrentChanges:
         source: SourceTable,
         mirror: MirrorSide,
         low: DeliveredState,
-        moment: SnapshotPosition,
-    ) -> ConcurrentChanges:
+        moment: "SnapshotPosition",
+    ) -> "ConcurrentChanges":
         """Read what the mirror has and the snapshot of this moment has not.
 
         `low` is what was delivered before the snapshot was taken. Raises as `Pipeline.records`.

@@ -4,14 +4,12 @@ Also a table's past in these records: its column lists, and whether a copy of it
 process itself is asked nothing, and nothing is written.
 """
 
-from __future__ import annotations
-
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from threading import RLock
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
@@ -40,10 +38,8 @@ from verification import verify_errors
 from verification.checksums import lender_of
 from verification.shared_looks import Lender, SharedLook
 from verification.source_moment import SourceMoment, read_moment
+from verification.table_definitions import TableName
 from verification.table_history import TableHistory
-
-if TYPE_CHECKING:
-    from verification.table_definitions import TableName
 
 _LOOK_SECONDS = 0.2
 _POLL_MS = 500

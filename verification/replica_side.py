@@ -5,11 +5,9 @@ says which offsets of the topic are in that version. One consistent view reads r
 they belong together. Each SELECT is read as one stream.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -41,14 +39,11 @@ from verification.checksums import Checksums, ServerChecksums, lender_of
 from verification.digests import Digest, places_of, row_digests
 from verification.key_ranges import KeyRanges
 from verification.key_texts import condition_of_keys, select_literal
+from verification.mirror_side import MirrorSide
 from verification.row_text import RowText
 from verification.side import wait_for
 from verification.source_table import SourceTable, TypedRows
 from verification.value_normalization import ValueNormalization, columns_by_name
-
-if TYPE_CHECKING:
-    from verification.mirror_side import MirrorSide
-
 
 # Of rows that are in memory at a time.
 _BYTES: Final = 8 * 1024 * 1024
@@ -104,7 +99,7 @@ class ReplicaSide:
 
     def __init__(
         self,
-        server: ReplicaServer,
+        server: "ReplicaServer",
         own: MirrorTable,
         mirror: MirrorSide,
         source: SourceTable,

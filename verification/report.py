@@ -4,26 +4,21 @@ A difference names the row, its values on both sides, and since when the mirror 
 version of its table with this row, and the first cut that has this version.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import secrets
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from connector.foundation.errors import ConnectorError
-
-if TYPE_CHECKING:
-    from verification.baseline import Baseline
-    from verification.cut_facts import IncrementalScope, RowOrigin
-    from verification.digests import SideCounts
-    from verification.iceberg_check import IcebergResult
-    from verification.intervals import WrongInterval
-    from verification.source_moment import SourceMoment
-
+from verification.baseline import Baseline
+from verification.cut_facts import IncrementalScope, RowOrigin
+from verification.digests import SideCounts
+from verification.iceberg_check import IcebergResult
+from verification.intervals import WrongInterval
+from verification.source_moment import SourceMoment
 
 Kind = Literal["missing", "surplus", "different"]
 Verdict = Literal["equal", "different", "not finished", "not compared"]

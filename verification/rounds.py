@@ -6,27 +6,21 @@ keys that have changed are compared, beside the comparisons of all rows, which g
 rounds.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from connector.foundation.errors import ConnectorError
 from verification.baseline import compared_of
+from verification.baselines import Baselines
+from verification.pipeline import Pipeline
 from verification.report import TableResult
 from verification.run import TABLES_OF_A_QUERY, WAITING_MAX
 from verification.small_tables import SmallResults, SmallTables
+from verification.source_moment import SourceMoment
+from verification.table_comparison import Scope, TableComparison
 from verification.table_definitions import DefinedTable, TableName, read_tables
 from verification.table_queue import Size, TableQueue
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from verification.baselines import Baselines
-    from verification.pipeline import Pipeline
-    from verification.source_moment import SourceMoment
-    from verification.table_comparison import Scope, TableComparison
 
 Found = tuple[TableName, TableResult]
 

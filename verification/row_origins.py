@@ -9,11 +9,9 @@ A key without a row has no location, so versions are read one by one: ever farth
 they are. A time with a row is overlooked if it lasted less than a quarter of the versions since.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,11 +24,8 @@ from stream_jobs.errors import MirrorError
 from verification.cut_facts import CutSummary, RowOrigin
 from verification.digests import Digest, digest_pairs, row_digests
 from verification.key_ranges import KeyNumber
-
-if TYPE_CHECKING:
-    from verification.mirror_side import MirrorSide
-    from verification.source_table import RowKey
-
+from verification.mirror_side import MirrorSide
+from verification.source_table import RowKey
 
 # The path of a file, and a position in it.
 RowLocation = tuple[str, int]

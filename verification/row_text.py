@@ -11,10 +11,8 @@ spatial types and vectors, nothing that the mirror hides, and no character set t
 Unicode nor latin1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,9 +28,7 @@ from stream_jobs.source.column_types import (
     mask_of,
     type_text,
 )
-
-if TYPE_CHECKING:
-    from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.source.table_schema import TableSchema
 
 _NULL: Final = "N"
 _BYTES: Final = pa.binary()
@@ -63,7 +59,7 @@ class MirrorText:
         self._measured = [part for part in parts if part.has_length]
 
     @classmethod
-    def of_mirror(cls, columns: Iterable[SchemaColumn]) -> MirrorText | None:
+    def of_mirror(cls, columns: Iterable[SchemaColumn]) -> "MirrorText | None":
         """Return the text of columns; None if one of them has no exact text."""
         parts = [_mirror_part(column) for column in columns]
         known = [part for part in parts if part is not None]
@@ -113,7 +109,7 @@ class RowText(MirrorText):
         schema: TableSchema,
         names: Sequence[str],
         rows: Sequence[Row] | None = None,
-    ) -> RowText | None:
+    ) -> "RowText | None":
         """Return the text of the columns `names`; None if it cannot be exact.
 
         `schema` has the columns as the mirror has them, and `rows` are those of the table's

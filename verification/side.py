@@ -3,27 +3,22 @@
 Both are at a version of the mirror. That of a replica is the one whose rows it has.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from stream_jobs.apply.row_hashes import Keys
+from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.errors import MirrorError
 from stream_jobs.source.table_schema import TableSchema
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from stream_jobs.apply.row_hashes import Keys
-    from stream_jobs.delta.snapshot import Snapshot
-    from verification.checksums import Checksums
-    from verification.digests import Digest
-    from verification.key_ranges import KeyRanges
-    from verification.row_text import RowText
+from verification.checksums import Checksums
+from verification.digests import Digest
+from verification.key_ranges import KeyRanges
+from verification.row_text import RowText
 
 # Many tables wait at the same time, each with a look of its own, so they look less often later.
 _LOOK_SECONDS: Final = 0.2

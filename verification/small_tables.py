@@ -4,14 +4,12 @@ A table that is equal needs nothing else. Any other one is compared alone, and s
 cannot be summed: nothing that is seen here makes a table different.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from threading import Event
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
@@ -20,13 +18,11 @@ from connector.stream.snapshot.table_reader import time_limits
 from verification.baseline import Baseline, compared_of
 from verification.checksums import Checksums, sql_of_hash
 from verification.mirror_side import MirrorSide
+from verification.pipeline import Pipeline
 from verification.report import TableResult
 from verification.row_text import RowText
-
-if TYPE_CHECKING:
-    from verification.pipeline import Pipeline
-    from verification.source_table import SourceTable
-    from verification.table_definitions import DefinedTable, TableName
+from verification.source_table import SourceTable
+from verification.table_definitions import DefinedTable, TableName
 
 # A table with more rows has ranges of its own.
 _ROWS_MAX: Final = 2000

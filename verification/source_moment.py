@@ -4,16 +4,12 @@ It is noted before a comparison reads anything. So each SELECT of the comparison
 that the source had committed by then: if the table is found equal, the other side has all of it.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from connector.stream.snapshot import watermark
-
-if TYPE_CHECKING:
-    from connector.stream.source.select_session import SelectSession
+from connector.stream.source.select_session import SelectSession
 
 # Of a GTID set, so much of its end is shown to people.
 _CHARACTERS: Final = 60

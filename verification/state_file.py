@@ -4,20 +4,16 @@ A file is replaced as a whole, so no crash can tear it. It has keys of rows that
 other values, and only its owner can read it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from connector.foundation.errors import ConfigError
 from verification import verify_errors
 from verification.key_texts import encode_keys
-
-if TYPE_CHECKING:
-    from verification.report import TableResult
+from verification.report import TableResult
 
 NOT_OURS: Final = "it is not a file of this program"
 

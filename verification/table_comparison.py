@@ -1,11 +1,9 @@
 """One table of the source and its mirror or replica: how they are compared, by what they are."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from connector.foundation.errors import ConfigError, ConnectorError
 from stream_jobs.apply.modes.history import History
@@ -14,6 +12,7 @@ from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
+from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
 from verification.baseline import Baseline, compared_names, compared_of
@@ -23,26 +22,23 @@ from verification.changed_keys import AllRowsError, ChangedKeys
 from verification.commit_times import CommitTimeCache
 from verification.cut_changes import keys_since_cut, parse_cut
 from verification.cut_facts import CutSummary, IncrementalScope
+from verification.digests import Digest
 from verification.iceberg_check import compare
 from verification.intervals import Intervals
 from verification.journal_side import JournalSide
+from verification.key_ranges import EqualRanges
 from verification.keyless_check import KeylessTableCheck
 from verification.mirror_side import MirrorSide
+from verification.pass_state import PassState
+from verification.pipeline import Pipeline
+from verification.replica_side import ReplicaServer
 from verification.report import TableResult
 from verification.row_origins import RowOrigins
+from verification.side import Side
 from verification.side_factory import SideFactory
 from verification.source_table import RowKey, SourceTable
 from verification.table_check import Limits, TableCheck
-
-if TYPE_CHECKING:
-    from stream_jobs.settings import Settings as JobSettings
-    from verification.digests import Digest
-    from verification.key_ranges import EqualRanges
-    from verification.pass_state import PassState
-    from verification.pipeline import Pipeline
-    from verification.replica_side import ReplicaServer
-    from verification.side import Side
-    from verification.table_definitions import DefinedTable, TableName
+from verification.table_definitions import DefinedTable, TableName
 
 # What is compared of a table: all rows; all, one by one, because the sums differ; the keys that
 # have changed since its baseline.

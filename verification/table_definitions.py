@@ -1,9 +1,7 @@
 """The definitions of many tables of the source, read with few statements."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.snapshot.jobs import PlanJob, TablePlan
@@ -17,10 +15,8 @@ from connector.stream.source.information_schema import (
     read_definitions,
     rows_by_table,
 )
+from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
-
-if TYPE_CHECKING:
-    from connector.stream.source.select_session import SelectSession
 
 TableName = tuple[str, str]
 

@@ -1,16 +1,12 @@
 """The past of a table in the topics of the pipeline: its column lists, and copies of it."""
 
-from __future__ import annotations
+from typing import NamedTuple, Self
 
-from typing import TYPE_CHECKING, NamedTuple, Self
-
+from connector.stream.sink.state_follower import StateFollower
 from connector.stream.snapshot.table_state import TableState
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import has_same_key
-
-if TYPE_CHECKING:
-    from connector.stream.sink.state_follower import StateFollower
 
 # Before every sequence.
 NEVER = PackedSequence(-1, -1)

@@ -5,19 +5,16 @@ at once. Tables that need more memory are compared a few at a time, and large on
 other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
+from typing import Final, Literal, NamedTuple, Self
 
-if TYPE_CHECKING:
-    from verification.report import TableResult
-    from verification.table_comparison import Scope
-    from verification.table_definitions import DefinedTable, TableName
+from verification.report import TableResult
+from verification.table_comparison import Scope
+from verification.table_definitions import DefinedTable, TableName
 
-    Compare = Callable[[TableName, DefinedTable | None, Scope], TableResult]
+Compare = Callable[[TableName, DefinedTable | None, Scope], TableResult]
 
 # How much a table needs: few rows; a part of its rows, or a connection of its own; all.
 Size = Literal["small", "medium", "large"]

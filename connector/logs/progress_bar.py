@@ -1,11 +1,10 @@
 """The progress bar of commands that read long logs."""
 
-from __future__ import annotations
-
 import os
 import time
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -16,9 +15,6 @@ from rich.progress import (
 )
 
 from connector.foundation.errors.message import visible
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 # Reading that ends sooner needs no bar.
 _PATIENCE_SECONDS = 2.0

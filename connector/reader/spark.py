@@ -22,14 +22,12 @@ Paths are those of the driver and of the workers, on which `connector` is instal
 https://spark.apache.org/docs/latest/api/python/tutorial/sql/python_data_source.html
 """
 
-from __future__ import annotations
-
 import glob
 import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -40,6 +38,8 @@ except ModuleNotFoundError as missing:
 from collections.abc import Iterator, Sequence
 
 from librt.strings import BytesWriter
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from connector.binlog.columns.column import ColumnReader, JsonDiffs, Value
 from connector.binlog.columns.json import ABSENT_BEFORE, NULL_BEFORE, changed_document
@@ -54,11 +54,6 @@ from connector.foundation.errors import ConfigError, DecodeError, UnsupportedCha
 from connector.reader import open_binlog, reader_errors
 from connector.stream.envelope.cells.writers import exact_writer
 from connector.stream.envelope.schemas.table_schema import schema_column
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
-
 
 SCHEMA = (
     "file STRING, pos BIGINT, gtid STRING, timestamp TIMESTAMP, database STRING, table STRING, "

@@ -17,17 +17,16 @@ stream has `ended` at the end of the log.
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication.html
 """
 
-from __future__ import annotations
-
 import socket
 import ssl
-from typing import TYPE_CHECKING, Self
+from typing import Self
 from uuid import UUID, uuid5
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.binlog.log_errors import ProtocolError
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.operating_system import CLOCK, Clock
+from connector.foundation.settings.sections import SourceSettings
 from connector.replication import dump_errors
 from connector.replication.protocol import commands
 from connector.replication.protocol.event_stream import EventStream
@@ -35,10 +34,6 @@ from connector.replication.protocol.responses import EofPacket, ErrPacket, SemiS
 from connector.replication.server.mysql_server import AwaitData, MysqlServer, SharedSocket
 from connector.replication.server.server_error_numbers import server_error
 from connector.replication.start_point import ServerIdentity, StartPoint
-
-if TYPE_CHECKING:
-    from connector.foundation.settings.sections import SourceSettings
-
 
 HEARTBEATS_PER_READ_TIMEOUT = 3
 

@@ -3,14 +3,10 @@
 Both are plain values without I/O, because the progress of a stream is made of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from connector.binlog.gtid import GtidSet, MariadbGtidSet
-
+from connector.binlog.gtid import GtidSet, MariadbGtidSet
 
 # The most characters of a GTID set in an error message.
 _SHOWN_CHARACTERS_MAX = 300

@@ -13,18 +13,14 @@ have a table of pairs for statements that use both kinds.
 MariaDB asks whether the table is written at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from connector.rules.functions import SAFE_VARIABLES, unsafe_functions
 from connector.rules.server import Isolation, ServerVersion, SessionState
 from connector.rules.statement_facts import INSERTS, Kind, StatementFacts, Table
-
-if TYPE_CHECKING:
-    from connector.rules.statement_text import ParsedStatement
+from connector.rules.statement_text import ParsedStatement
 
 
 class _Access(NamedTuple):

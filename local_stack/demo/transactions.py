@@ -4,17 +4,13 @@ The methods execute statements, and count the row records that a commit will cau
 decides when they run, and commits or rolls back.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import TYPE_CHECKING
+
+from pymysql.cursors import Cursor
 
 from local_stack.demo.shop import CATEGORIES, CHANNELS, RandomValues
-
-if TYPE_CHECKING:
-    from pymysql.cursors import Cursor
 
 NEW_PRODUCT_SHARE = 0.3
 

@@ -9,13 +9,13 @@ found.tag                             # `cut_42`: each table has it
 found.tables["shop.orders"]           # path and snapshot, for any reader of Iceberg
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+import deltalake
 
 from stream_jobs.cuts import cut_errors
 from stream_jobs.cuts.cut import Cut, CutTable, cut_at
@@ -27,10 +27,6 @@ from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.metadata import tag_of, tags
 from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
-
-if TYPE_CHECKING:
-    import deltalake
-
 
 # Tables that are looked at together.
 _THREADS: Final = 16

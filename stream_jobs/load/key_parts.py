@@ -11,24 +11,20 @@ Only the server compares keys, so the parts are right for every collation. A val
 others is a guess that only has to be good for speed.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.foundation.contract import INTEGER_TYPES
 from connector.replication.protocol.result_set import CellRows
 from connector.stream.snapshot.keyset import select_rows
+from connector.stream.source.select_session import SelectSession
+from connector.stream.source.selected_table import KeyColumn, SelectedTable
 from stream_jobs.load.selected_columns import SelectedCells
 from stream_jobs.tables.load_state import LoadPart
-
-if TYPE_CHECKING:
-    from connector.stream.source.select_session import SelectSession
-    from connector.stream.source.selected_table import KeyColumn, SelectedTable
 
 # Their state is in each commit of the load.
 PARTS_MAX: Final = 64

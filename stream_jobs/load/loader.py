@@ -3,21 +3,22 @@
 Each range is a Spark job of one task. How many ranges are read at a time is the pace of the source.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from connector.foundation import errors
 from connector.foundation.errors.message import Message, Words
 from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.stream.snapshot.source_pace import Read, SourcePace
+from connector.stream.source.select_session import SelectSession
 from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
+from stream_jobs.apply.task_messages import Task
+from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.errors import CommitConflict, MirrorError
 from stream_jobs.load import load_errors
 from stream_jobs.load.range_task import RangeJob, RangeResult, open_session
@@ -28,14 +29,9 @@ from stream_jobs.load.table_loading import (
     opened_loading,
     refuse_own_transactions,
 )
+from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.tables.load_state import SourceMoment
-
-if TYPE_CHECKING:
-    from connector.stream.source.select_session import SelectSession
-    from stream_jobs.apply.task_messages import Task
-    from stream_jobs.cuts.state_topics import DeliveredPosition
-    from stream_jobs.load.table_loads import TableLoads
-    from stream_jobs.tables.mirror_context import MirrorContext
+from stream_jobs.tables.mirror_context import MirrorContext
 
 RangeRunner = Callable[[RangeJob], RangeResult]
 Teller = Callable[..., None]

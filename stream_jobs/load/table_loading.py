@@ -5,20 +5,19 @@ is committed together with the key of its last row. So a load continues, after a
 is not committed. If the table is altered meanwhile, the load begins again, at a later watermark.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from connector.binlog.gtid import GtidSet
 from connector.stream.snapshot.keyset import can_be_paged
 from connector.stream.snapshot.table_plan import read_statistics
 from connector.stream.snapshot.watermark import log_end
+from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.modes.mode import Mode
+from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.delta.housekeeping import is_checkpoint_due, write_checkpoint
 from stream_jobs.errors import MirrorError
 from stream_jobs.load import load_errors
@@ -31,10 +30,6 @@ from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.mirror_metadata import Progress
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.topic_state import path_in
-
-if TYPE_CHECKING:
-    from connector.stream.source.select_session import SelectSession
-    from stream_jobs.cuts.state_topics import DeliveredPosition
 
 
 @dataclass(frozen=True, slots=True)

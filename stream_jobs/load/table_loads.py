@@ -5,25 +5,21 @@ topic is left alone until all rows are read, and then applied from the watermark
 last SELECT may have seen.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.binlog.gtid import contains_all, parse_gtid_set
 from connector.foundation.contract import row_topic
 from connector.foundation.errors.message import Message
 from connector.stream.snapshot.watermark import LogPosition
+from stream_jobs.cuts.state_topics import DeliveredPosition, ProgressTopic, SnapshotTopic
 from stream_jobs.errors import MirrorError, shard_errors
 from stream_jobs.load import load_errors
 from stream_jobs.load.table_loading import WantedLoad
 from stream_jobs.tables.load_state import SourceMoment, TableLoad
-
-if TYPE_CHECKING:
-    from stream_jobs.cuts.state_topics import DeliveredPosition, ProgressTopic, SnapshotTopic
-    from stream_jobs.tables.mirror_context import MirrorContext
-    from stream_jobs.tables.topic_state import TopicState, TopicStates
+from stream_jobs.tables.mirror_context import MirrorContext
+from stream_jobs.tables.topic_state import TopicState, TopicStates
 
 _LOADING: Final = "its first rows are being loaded"
 

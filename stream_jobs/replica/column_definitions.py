@@ -12,18 +12,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from connector.binlog.sql_text import quoted_identifier
 from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
+from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.replica.statements import TableName, text_literal
 from stream_jobs.replica.target import TargetSession, TargetTable
 from stream_jobs.source.table_schema import OWN_PREFIX
 from stream_jobs.tables.mirror_metadata import COLUMNS_PROPERTY
-
-if TYPE_CHECKING:
-    from stream_jobs.delta.snapshot import Snapshot
-
 
 _DATES: Final = frozenset({"date", "datetime", "timestamp"})
 _TEXTS: Final = frozenset({"char", "varchar", "text", "enum", "set"})

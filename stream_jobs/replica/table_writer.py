@@ -5,10 +5,8 @@ writes only what differs. So a copy of rows that have not changed costs reads al
 the target decides what differs, and not what the mirror had, so a copy repairs it, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +14,8 @@ from numpy.typing import NDArray
 
 from stream_jobs.apply.row_hashes import keys_of
 from stream_jobs.replica.statements import deletes, inserts, text_literal
+from stream_jobs.replica.table_step import TableStep
 from stream_jobs.replica.target import TargetSession
-
-if TYPE_CHECKING:
-    from stream_jobs.replica.table_step import TableStep
-
 
 _PAIR = np.dtype([("first", "<i8"), ("second", "<i8")])
 

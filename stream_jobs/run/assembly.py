@@ -1,7 +1,5 @@
 """Builds the applier of batches, whose tasks Spark runs, from settings."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -9,7 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from pyspark.sql import SparkSession
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings.sections import SnapshotSettings
@@ -21,6 +21,7 @@ from stream_jobs.cuts.cut import CutStore
 from stream_jobs.cuts.cut_target import CutTargetFinder
 from stream_jobs.cuts.state_topics import ProgressTopic, SnapshotTopic
 from stream_jobs.delta import change_data, housekeeping
+from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin, signer_of
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
@@ -44,12 +45,6 @@ from stream_jobs.tables.schema_rules import SchemaRules
 from stream_jobs.tables.table_options import TableOptionsResolver
 from stream_jobs.tables.table_work import Rounds, Runner
 from stream_jobs.tables.topic_state import MirrorOffsets, TopicStates
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from stream_jobs.delta.storage import Storage
-
 
 # Where programs of a user keep what is no data and may be lost.
 # https://specifications.freedesktop.org/basedir-spec/latest/

@@ -17,32 +17,27 @@ moment, and a cut is kept no longer than any table keeps them. The newest cut st
 have not changed since.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.foundation.errors.message import Message
 from stream_jobs.cuts import cut_errors
 from stream_jobs.cuts.cut import Cut, CutStore, CutTable
+from stream_jobs.cuts.cut_target import CutTarget, CutTargetFinder
+from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.delta.housekeeping import Retention
 from stream_jobs.delta.log import now
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
 from stream_jobs.run.job_state import Ownership
+from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange
-
-if TYPE_CHECKING:
-    from stream_jobs.cuts.cut_target import CutTarget, CutTargetFinder
-    from stream_jobs.cuts.state_topics import DeliveredPosition
-    from stream_jobs.source.sequence import PackedSequence
-    from stream_jobs.tables.mirror_table import MirrorTable
-    from stream_jobs.tables.table_work import TableWork
-    from stream_jobs.tables.topic_state import TopicState, TopicStates
-
+from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.table_work import TableWork
+from stream_jobs.tables.topic_state import TopicState, TopicStates
 
 _PAUSE_SECONDS: Final = 0.01
 # A record of a row without one of progress: it comes with the same Kafka transaction.
@@ -54,7 +49,7 @@ class CutCoordinator:
     """Ends batches at cuts, and writes these."""
 
     def __init__(
-        self, targets: CutTargetFinder, record: CutHistory, states: TopicStates, records_max: int
+        self, targets: CutTargetFinder, record: "CutHistory", states: TopicStates, records_max: int
     ) -> None:
         """Write cuts to `record`.
 

@@ -14,8 +14,6 @@ job with metrics answers some seconds longer, so that those who ask for them lea
 interval, between two batches, and only while a table is set aside.
 """
 
-from __future__ import annotations
-
 import queue
 import secrets
 import signal
@@ -23,11 +21,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from connector.foundation.errors import ConnectorError, fields
 from connector.foundation.errors.message import Message
@@ -54,10 +52,6 @@ from stream_jobs.source.offset_stream import error_message
 from stream_jobs.source.topics import row_topic_pattern, schema_topic
 from stream_jobs.tables.batch_report import BatchReport
 from stream_jobs.tables.table_options import TableOptionsResolver
-
-if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
-
 
 # Spark is asked this often whether the stream has ended, if its listener has said nothing.
 _POLL_SECONDS = 5.0

@@ -5,18 +5,13 @@ pipeline writes one transaction after the other, so two moments later each of it
 covered. What is not covered then was written by another pipeline, or by no pipeline at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from stream_jobs.source.topics import ranges_by_topic
-
-if TYPE_CHECKING:
-    from stream_jobs.run.cut_coordinator import CutCoordinator
-    from stream_jobs.source.sequence import PackedSequence
-    from stream_jobs.source.topics import OffsetRange
-    from stream_jobs.tables.table_work import TableWork
+from stream_jobs.run.cut_coordinator import CutCoordinator
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.topics import OffsetRange, ranges_by_topic
+from stream_jobs.tables.table_work import TableWork
 
 # Runs rounds of tables until they have come to their bounds.
 RoundsOf = Callable[[Sequence["TableWork"]], None]

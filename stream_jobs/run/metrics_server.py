@@ -3,8 +3,6 @@
 https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -12,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -25,12 +23,8 @@ from prometheus_client.registry import Collector
 from connector.foundation import http_server
 from connector.foundation.http_server import Endpoints, Page
 from connector.foundation.metrics import turning
-from stream_jobs.run.metrics import TableMetrics
+from stream_jobs.run.metrics import JobMetrics, TableMetrics
 from stream_jobs.run.shown_tables import OTHER, ShownTables
-
-if TYPE_CHECKING:
-    from stream_jobs.run.metrics import JobMetrics
-
 
 PREFIX: Final = "binlog_connector_mirror_"
 _LABELS: Final = ["pipeline", "database", "table"]

@@ -14,24 +14,19 @@ column gets a type that does not hold its old values, the old column gets anothe
 column that the source no longer has is *retired*; its metadata says which name it had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from connector.foundation.contract import SchemaColumn
+from stream_jobs.apply.modes.mode import ModeColumn
 from stream_jobs.delta.columns import Column, highest_id, new_columns
 from stream_jobs.errors import SchemaUnfollowed, job_errors
 from stream_jobs.source.column_types import ColumnType, holds_all_values, type_text
 from stream_jobs.source.sequence import HI, LO, PackedSequence
 from stream_jobs.source.table_schema import OWN_PREFIX, TableSchema
-
-if TYPE_CHECKING:
-    from stream_jobs.apply.modes.mode import ModeColumn
-
 
 _COMMENTS = {
     HI: "cdc.seq: epoch, file and position",

@@ -4,16 +4,15 @@ The first shard creates the Delta table, with a column for the shard that partit
 one adds its columns. `ShardTable` then shows the shard as a table of its own.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
+from stream_jobs.apply.modes.mode import Mode
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import Column, highest_id, new_columns
 from stream_jobs.delta.snapshot import Snapshot
@@ -41,9 +40,6 @@ from stream_jobs.tables.shard_table import (
     refuse_other_key,
     shard_lists,
 )
-
-if TYPE_CHECKING:
-    from stream_jobs.apply.modes.mode import Mode
 
 _COMMENT: Final = "the shard: which table of the source the row belongs to"
 

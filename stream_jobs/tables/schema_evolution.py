@@ -10,10 +10,8 @@ values are in the mirror or in the record. The newest record of a table decides.
 list bring a newer record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stream_jobs.apply.task_messages import PartResult, RecordMapping, SchemaUse
 from stream_jobs.errors import MirrorError
@@ -22,13 +20,10 @@ from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.column_changes import SchemaChange, has_same_key
 from stream_jobs.tables.mirror_context import MirrorContext
-
-if TYPE_CHECKING:
-    from stream_jobs.tables.mirror_creation import MirrorProposal
-    from stream_jobs.tables.mirror_table import MirrorTable
-    from stream_jobs.tables.table_ranges import TableRanges, TableTruncates
-    from stream_jobs.tables.topic_state import TopicState, TopicStates
-
+from stream_jobs.tables.mirror_creation import MirrorProposal
+from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.table_ranges import TableRanges, TableTruncates
+from stream_jobs.tables.topic_state import TopicState, TopicStates
 
 # What is not read yet comes with the next batches of the stream.
 _RECORDS: Final = 20_000

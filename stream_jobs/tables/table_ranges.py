@@ -9,12 +9,10 @@ batches have read was not applied anywhere. A table without a key has no mirror,
 the stream goes on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stream_jobs.apply.changes import TRUNCATES
 from stream_jobs.apply.modes.mode import Mode, Truncation
@@ -25,9 +23,7 @@ from stream_jobs.source.sequence import PackedSequence, Truncate
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.mirror_table import MirrorTable
-
-if TYPE_CHECKING:
-    from stream_jobs.tables.topic_state import TopicState
+from stream_jobs.tables.topic_state import TopicState
 
 
 def start_offsets(

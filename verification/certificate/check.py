@@ -4,11 +4,9 @@ Nothing of a certificate is run as SQL: the statements are made again from the t
 those of the certificate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from connector.binlog.gtid import AnyGtidSet, contains_all, parse_gtid_set
 from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
@@ -32,6 +30,7 @@ from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from stream_jobs.tables.mirror_table import MirrorTable
 from verification.certificate import certificate_errors
+from verification.certificate.document import Certificate, CertifiedTable, RangeSums
 from verification.certificate.range_sums import (
     SourceSql,
     Sums,
@@ -44,11 +43,8 @@ from verification.certificate.table_proof import CURRENT_ROWS
 from verification.changed_keys import VERSION_GONE
 from verification.key_ranges import KeyNumber
 from verification.mirror_side import MirrorSide
+from verification.report import Verdict
 from verification.row_text import MirrorText, RowText
-
-if TYPE_CHECKING:
-    from verification.certificate.document import Certificate, CertifiedTable, RangeSums
-    from verification.report import Verdict
 
 Show = Callable[[str, int, int], None]
 

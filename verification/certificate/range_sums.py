@@ -6,22 +6,17 @@ numbers without a sign. Sums count rows that are there several times, do not dep
 need no memory on a server, and changes can be taken back from them.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from connector.stream.source.information_schema import Row
 from verification.key_ranges import GREATEST, LEAST, KeyNumber, KeyRanges, numbers_of
 from verification.row_text import MirrorText, RowText, duckdb_name
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from connector.stream.source.information_schema import Row
 
 ROWS_OF_A_RANGE: Final = 2000
 # Ranges of one SELECT.

@@ -1,22 +1,22 @@
 """Makes a certificate of all tables that are equal at one cut: `verify --mirror --certificate`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from connector.foundation import VERSION as PROGRAM
 from connector.foundation.errors import ConfigError, ConnectorError
 from connector.foundation.settings.sections import Settings
 from stream_jobs.cuts import Cut, cut_errors
 from stream_jobs.cuts.cut import CutStore
+from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.metadata import tag_of, tags
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
+from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
 from verification.certificate import certificate_errors, range_sums
@@ -41,15 +41,11 @@ from verification.certificate.table_proof import (
 )
 from verification.mirror_side import MirrorSide
 from verification.pipeline import Pipeline
+from verification.report import Verdict
 from verification.run import job_settings, table_names
+from verification.run_progress import RunProgress
 from verification.side_factory import SideFactory
 from verification.source_table import SourceTable
-
-if TYPE_CHECKING:
-    from stream_jobs.delta.storage import Storage
-    from stream_jobs.settings import Settings as JobSettings
-    from verification.report import Verdict
-    from verification.run_progress import RunProgress
 
 # What keeps a table from being certified for good.
 _LEFT_OUT: Final = (

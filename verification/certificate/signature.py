@@ -5,13 +5,12 @@
 https://www.rfc-editor.org/rfc/rfc8032
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -22,12 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from connector.foundation.errors import ConfigError, SourceRefused
 from verification.certificate import certificate_errors
-from verification.certificate.document import Signature
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from verification.certificate.document import SignedCertificate
+from verification.certificate.document import Signature, SignedCertificate
 
 _OTHER_KIND: Final = "it is a key of another kind"
 _ALGORITHM: Final = "Ed25519"

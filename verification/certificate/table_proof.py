@@ -13,17 +13,18 @@ If it is not known whether the snapshot has some of the records, it is taken aga
 is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Event
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, Sequence
 from connector.stream.source.information_schema import read_definition
 from stream_jobs.apply.modes.current import DELETED
 from stream_jobs.apply.modes.versions import IS_CURRENT
+from stream_jobs.cuts import Cut
+from stream_jobs.cuts.cut import CutTable
+from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.errors import MirrorError
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from verification.certificate import certificate_errors
@@ -37,15 +38,10 @@ from verification.certificate.range_sums import (
 )
 from verification.key_ranges import KeyNumber, KeyRanges, numbers_of
 from verification.keyless_check import SnapshotPosition, SourceSnapshot
+from verification.mirror_side import MirrorSide
+from verification.pipeline import DeliveredState, Pipeline, TopicRecord
 from verification.row_text import RowText, columns_without_text, duckdb_name, hides_values
-
-if TYPE_CHECKING:
-    from stream_jobs.cuts import Cut
-    from stream_jobs.cuts.cut import CutTable
-    from stream_jobs.delta.snapshot import Snapshot
-    from verification.mirror_side import MirrorSide
-    from verification.pipeline import DeliveredState, Pipeline, TopicRecord
-    from verification.source_table import SourceTable
+from verification.source_table import SourceTable
 
 _SNAPSHOTS_MAX: Final = 10
 # Which operations have rows in an image, and whether these rows are taken away.
@@ -154,7 +150,7 @@ class TableProof:
         columns = columns_without_text(schema, names, rows)
         raise MirrorError(certificate_errors.COLUMNS, table=schema.name, columns=columns)
 
-    def _taken(self, snapshot: SourceSnapshot) -> _Since:
+    def _taken(self, snapshot: SourceSnapshot) -> "_Since":
         """Take a snapshot, some times if nobody knows what it has of the table's changes."""
         for _ in range(_SNAPSHOTS_MAX):
             since = self._since(snapshot)
@@ -164,7 +160,7 @@ class TableProof:
         facts = {"table": self._source.schema.name, "count": _SNAPSHOTS_MAX}
         raise MirrorError(certificate_errors.BUSY, **facts)
 
-    def _since(self, snapshot: SourceSnapshot) -> _Since | None:
+    def _since(self, snapshot: SourceSnapshot) -> "_Since | None":
         """Take a snapshot; return None if nobody knows what it has."""
         pipeline = self._pipeline
         names = self._source.schema.database, self._source.schema.table
@@ -199,7 +195,7 @@ class TableProof:
             self._count(rows)
         return sums
 
-    def _take_back(self, since: _Since, sums: Sums, ranges: KeyRanges) -> int:
+    def _take_back(self, since: "_Since", sums: Sums, ranges: KeyRanges) -> int:
         """Take back what the snapshot has and the cut has not; return how many records."""
         source = self._source
         names = source.schema.database, source.schema.table

@@ -1,17 +1,13 @@
 """What was found in a table of another program, in words and as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from connector.foundation.errors import ConnectorError
+from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.row_states import Change, Kind, Origin, Value
 from verification.report import Verdict, values_text, visible_values, whole_verdict
-
-if TYPE_CHECKING:
-    from verification.foreign.column_mapping import ColumnMapping
 
 _US: Final = 1_000_000
 # Of the rows that lag, so many are named.
@@ -40,7 +36,7 @@ class RowDifference:
             return None
         return Origin(self.own, self.since, is_lacking=False)
 
-    def with_origin(self, origin: Origin) -> RowDifference:
+    def with_origin(self, origin: Origin) -> "RowDifference":
         """Return the same row with what the log says: an older value is stale."""
         is_older = origin.is_lacking and self.kind == "different"
         kind: Kind = "stale" if is_older else self.kind

@@ -5,11 +5,8 @@ What depends on the moment at which the pipeline ran is not made again: copies, 
 quarantine. The topics say what there was of these.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from mypy_extensions import i64
 
@@ -34,12 +31,10 @@ from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.source.record_options import record_options
 from verification import verify_errors
+from verification.topics.comparison import Comparison
+from verification.topics.log_ranges import LogRange
 from verification.topics.outcome import STATED, UNNAMED, Place
 from verification.topics.schema_history import SchemaHistory
-
-if TYPE_CHECKING:
-    from verification.topics.comparison import Comparison
-    from verification.topics.log_ranges import LogRange
 
 
 class ExpectedRecords(ChangeReceiver):

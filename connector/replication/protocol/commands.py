@@ -5,17 +5,13 @@ The protocol says slave and master; the names here are those of MySQL's document
 https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_replication.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntFlag
 from struct import Struct
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from connector.binlog.gtid import GtidSet
 from connector.binlog.header import FIRST_POSITION
-
-if TYPE_CHECKING:
-    from connector.binlog.gtid import GtidSet
 
 _REGISTER = Struct("<HII")
 _DUMP = Struct("<BIHI")

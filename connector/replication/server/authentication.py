@@ -13,22 +13,17 @@ https://dev.mysql.com/doc/refman/8.4/en/connection-options.html#option_general_s
 https://mariadb.com/docs/server/reference/plugins/authentication-plugins
 """
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from pymysql import _auth
 
 from connector.foundation.errors import ConfigError, SourceRefused
+from connector.foundation.settings.sections import TlsSettings
 from connector.replication import server_errors
-
-if TYPE_CHECKING:
-    from connector.foundation.settings.sections import TlsSettings
-
 
 # PyMySQL's connection and packet; its type stubs lack what a login needs.
 _Connection = Any

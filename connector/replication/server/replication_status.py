@@ -4,22 +4,16 @@ The log has files, an end, a retention and events. The sources are the channels 
 the transactions that it has received.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from connector.binlog.gtid import GtidSet
 from connector.binlog.header import FIRST_POSITION
 from connector.foundation.errors import SourceRefused
 from connector.replication import dump_errors
 from connector.replication.server.identity import RDS_TABLE, Cloud
+from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import ServerIdentity
-
-if TYPE_CHECKING:
-    from connector.replication.server.mysql_server import MysqlServer
-
 
 # MySQL 8.2 renamed SHOW MASTER STATUS, 8.4 dropped the old name.
 _BINARY_LOG_STATUS_SINCE = (8, 2, 0)

@@ -7,12 +7,10 @@ compares the result as well; so what counts then is what certainly fits after an
 https://kafka.apache.org/documentation/#topicconfigs_max.message.bytes
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (
@@ -26,10 +24,7 @@ from connector.foundation.record_batch import HEADER_BYTES, RecordBatch
 from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka.encoded_batch import CODECS, EncodedBatch
 from connector.stream.sink import connection
-from connector.stream.sink.connection import client_settings, connector_error
-
-if TYPE_CHECKING:
-    from connector.stream.sink.connection import KafkaClients
+from connector.stream.sink.connection import KafkaClients, client_settings, connector_error
 
 # What a user without the right to see limits gets.
 NOT_ALLOWED = (
