@@ -26,6 +26,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Protocol
 
+import tenacity
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -34,14 +35,6 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
-)
-from tenacity import (
-    Retrying,
-    retry_if_exception_type,
-    sleep_using_event,
-    stop_after_attempt,
-    stop_when_event_set,
-    wait_exponential,
 )
 
 from connector.foundation.errors.message import Message
@@ -269,12 +262,12 @@ class _Transfer:
         self._shown_at = done
 
 
-def _attempts(given_up: threading.Event) -> Retrying:
-    return Retrying(
-        retry=retry_if_exception_type(_TransferError),
-        stop=stop_after_attempt(ATTEMPTS) | stop_when_event_set(given_up),
-        wait=wait_exponential(multiplier=0.5, max=10),
-        sleep=sleep_using_event(given_up),
+def _attempts(given_up: threading.Event) -> tenacity.Retrying:
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(_TransferError),
+        stop=tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_when_event_set(given_up),
+        wait=tenacity.wait_exponential(multiplier=0.5, max=10),
+        sleep=tenacity.sleep_using_event(given_up),
         reraise=True,
     )
 

@@ -13,12 +13,7 @@ from typing import Final, NoReturn
 
 import structlog
 
-from connector.foundation.errors import (
-    ConnectorError,
-    SinkUnavailable,
-    SourceUnavailable,
-    fields,
-)
+from connector.foundation import errors
 from connector.foundation.settings.sections import Settings
 from verification import verify_errors
 from verification.baselines import Baselines
@@ -87,7 +82,7 @@ class ContinuousRun:
             while True:
                 try:
                     self._connect()
-                except ConnectorError as error:
+                except errors.ConnectorError as error:
                     if error.code in _STATES:
                         raise
                     self._pause(self._interrupted(error))
@@ -160,7 +155,7 @@ class ContinuousRun:
             self._baselines.take(result)
         self._report(result)
         error = result.error
-        is_away = isinstance(error, SourceUnavailable | SinkUnavailable)
+        is_away = isinstance(error, errors.SourceUnavailable | errors.SinkUnavailable)
         if error is not None and is_away and error.code not in _LAGS:
             raise error
         self._in_vain = 0
@@ -226,7 +221,7 @@ class ContinuousRun:
             repaired=len(result.repaired),
             transaction=result.transaction,
             **({} if result.changed_keys is None else {"changed_keys": result.changed_keys}),
-            **({} if result.error is None else fields(result.error)),
+            **({} if result.error is None else errors.fields(result.error)),
         )
 
     def _summary(self) -> dict[str, int]:
@@ -246,14 +241,14 @@ class ContinuousRun:
         self._metrics.interrupted_by = ""
         self._asked_at = time.monotonic()
 
-    def _interrupted(self, error: ConnectorError) -> float:
+    def _interrupted(self, error: errors.ConnectorError) -> float:
         """Note that source or Kafka are away; return the seconds until the next attempt."""
         retry = self._settings.retry
         seconds = min(retry.initial_seconds * 2.0 ** min(self._in_vain, 30), retry.max_seconds)
         self._in_vain += 1
         self._metrics.is_connected = False
         self._metrics.interrupted_by = str(error)
-        _log.warning("interrupted", **fields(error), retry_in_seconds=seconds)
+        _log.warning("interrupted", **errors.fields(error), retry_in_seconds=seconds)
         return seconds
 
     def _turn(self, pipeline: Pipeline) -> None:

@@ -16,13 +16,7 @@ from kafka.errors import KafkaError
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet, contains_all, parse_gtid_set
 from connector.binlog.header import file_number
-from connector.foundation.contract import (
-    HEADER_OP,
-    HEADER_SEQ,
-    HEADER_TXN,
-    Sequence,
-    row_topic,
-)
+from connector.foundation import contract
 from connector.foundation.errors import SinkUnavailable, SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.replication.server.addresses import open_same_server
@@ -203,7 +197,7 @@ class Pipeline:
         Everything that the source had committed by then has a lower sequence. None if the moments
         are all later, or of another epoch.
         """
-        first = Sequence.parse(sequence)
+        first = contract.Sequence.parse(sequence)
         if first.epoch != self.epoch:
             return None
         # Threads only add to its end.
@@ -272,13 +266,13 @@ class Pipeline:
     def ends_of(self, names: Collection[TableName]) -> dict[TableName, Mapping[int, int]]:
         """Return the ends of what is committed in the topics of some tables, by partition."""
         prefix = self.settings.kafka.topic_prefix
-        topics = {name: row_topic(prefix, *name) for name in names}
+        topics = {name: contract.row_topic(prefix, *name) for name in names}
         found = self._end_looks.ask_all(topics.values())
         return {name: found[topic] for name, topic in topics.items()}
 
     def beginnings(self, database: str, table: str) -> dict[int, int]:
         """Return the offsets of the first records that Kafka still has, by partition."""
-        topic = row_topic(self.settings.kafka.topic_prefix, database, table)
+        topic = contract.row_topic(self.settings.kafka.topic_prefix, database, table)
         with self._consumers.lent() as consumer:
             return self._offsets(consumer, consumer.beginning_offsets, [topic])[topic]
 
@@ -286,7 +280,7 @@ class Pipeline:
         self, database: str, table: str, begin: Mapping[int, int], end: Mapping[int, int]
     ) -> Iterator[list[TopicRecord]]:
         """Yield the committed records between two offsets of each partition, without tombstones."""
-        topic = row_topic(self.settings.kafka.topic_prefix, database, table)
+        topic = contract.row_topic(self.settings.kafka.topic_prefix, database, table)
         wanted = {number: stop for number, stop in end.items() if begin.get(number, 0) < stop}
         if wanted:
             with self._consumers.lent() as consumer:
@@ -396,7 +390,8 @@ def _topic_record(
     headers: Mapping[str, bytes], value: bytes, partition: int, offset: int
 ) -> TopicRecord:
     op, sequence, transaction = (
-        headers[name].decode() for name in (HEADER_OP, HEADER_SEQ, HEADER_TXN)
+        headers[name].decode()
+        for name in (contract.HEADER_OP, contract.HEADER_SEQ, contract.HEADER_TXN)
     )
     return TopicRecord(op, value, sequence, transaction, partition, offset)
 

@@ -22,12 +22,7 @@ from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
 from connector.stream.envelope.cells.labels import has_uncertain_labels
 from connector.stream.source.information_schema import PACKED_TYPES, Row, read_definition
 from connector.stream.source.select_session import SelectSession
-from stream_jobs.source.column_types import (
-    DECIMAL_PRECISION_MAX,
-    decimal_texts,
-    mask_of,
-    type_text,
-)
+from stream_jobs.source import column_types
 from stream_jobs.source.table_schema import TableSchema
 
 _NULL: Final = "N"
@@ -154,7 +149,7 @@ def columns_without_text(
     """Return the columns that keep a table from having a text, with their types."""
     by_name = {row["name"]: row for row in rows}
     return [
-        f"{name} ({type_text(schema.by_name[name])})"
+        f"{name} ({column_types.type_text(schema.by_name[name])})"
         for name in names
         if name not in by_name
         or _mirror_part(schema.by_name[name]) is None
@@ -173,7 +168,7 @@ def _source_sql(column: SchemaColumn, row: Row) -> str | None:
     if kind in INTEGER_TYPES or kind in ("bit", "year", "decimal"):
         # As texts, BIT is bytes, YEAR has four digits, and ZEROFILL adds zeros.
         is_padded = "zerofill" in (row["definition"] or "")
-        if kind == "decimal" and column["precision"] > DECIMAL_PRECISION_MAX:
+        if kind == "decimal" and column["precision"] > column_types.DECIMAL_PRECISION_MAX:
             return None if is_padded else quoted
         return f"({quoted} + 0)" if is_padded or kind in ("bit", "year") else quoted
     if kind in ("datetime", "timestamp"):
@@ -195,16 +190,19 @@ def _mirror_part(column: SchemaColumn) -> _Part | None:
     name, kind = column["name"], column["type"]
     own = duckdb_name(name)
     printed = f"CAST({own} AS VARCHAR)"
-    if mask_of(column) is not None:
+    if column_types.mask_of(column) is not None:
         return None
     if kind == "bit" and column["length"] == 1:
         return _Part(name, _boolean, False, f"CAST(CAST({own} AS TINYINT) AS VARCHAR)")
     if kind in INTEGER_TYPES or kind in ("bit", "year", "date"):
         return _Part(name, _string, False, printed)
     if kind == "decimal":
-        is_text = column["precision"] > DECIMAL_PRECISION_MAX
+        is_text = column["precision"] > column_types.DECIMAL_PRECISION_MAX
         return _Part(
-            name, _string if is_text else decimal_texts, is_text, own if is_text else printed
+            name,
+            _string if is_text else column_types.decimal_texts,
+            is_text,
+            own if is_text else printed,
         )
     if kind in ("datetime", "timestamp"):
         return _moment(column)

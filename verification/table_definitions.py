@@ -9,12 +9,7 @@ from connector.stream.snapshot.keyset import can_be_paged
 from connector.stream.snapshot.table_plan import STATISTICS
 from connector.stream.snapshot.table_state import KeyRange
 from connector.stream.snapshot.watermark import LogPosition
-from connector.stream.source.information_schema import (
-    Row,
-    by_database,
-    read_definitions,
-    rows_by_table,
-)
+from connector.stream.source import information_schema
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 
@@ -28,7 +23,7 @@ class DefinedTable(NamedTuple):
     """How a table is read, and its columns as `information_schema` has them."""
 
     plan: TablePlan
-    columns: list[Row]
+    columns: list[information_schema.Row]
 
     @property
     def has_few_rows(self) -> bool:
@@ -44,9 +39,9 @@ def read_tables(
     What is wrong with another one is found when it is read alone. Raises the errors of the session.
     """
     found: dict[TableName, DefinedTable] = {}
-    for database, tables in by_database(names).items():
-        definitions = read_definitions(session, database, tables)
-        statistics = rows_by_table(session, STATISTICS, "1", database, tables)
+    for database, tables in information_schema.by_database(names).items():
+        definitions = information_schema.read_definitions(session, database, tables)
+        statistics = information_schema.rows_by_table(session, STATISTICS, "1", database, tables)
         for table in definitions.keys() & statistics.keys():
             definition, (own,) = definitions[table], statistics[table]
             try:

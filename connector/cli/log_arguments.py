@@ -33,34 +33,7 @@ def dump(parser: ArgumentParser) -> None:
         ("dump --source mysql://repl@db binlog.000042 --stop-never", "follow a server"),
     )
     _logs(parser)
-    writing = parser.add_argument_group("How it is written")
-    writing.add_argument(
-        "--format",
-        choices=[each.value for each in Format],
-        default=Format.TEXT.value,
-        help="events: as SHOW BINLOG EVENTS; text: as mysqlbinlog -vvv; json: one object an event; "
-        "envelope: the Kafka records of `run`.",
-    )
-    writing.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="Where to write. [default: standard output]",
-    )
-    writing.add_argument(
-        "--hexdump", action="store_true", help="Show the bytes of each event, too (text)."
-    )
-    writing.add_argument(
-        "--apply-diffs",
-        action="store_true",
-        help="Show documents, not the changes of partial updates (json).",
-    )
-    writing.add_argument(
-        "--topic-prefix",
-        default="cdc",
-        metavar="PREFIX",
-        help="Prefix of the topics, as in kafka.topic_prefix (envelope).",
-    )
+    _writing(parser)
     selection = _selection(parser)
     selection.add_argument(
         "--type",
@@ -70,27 +43,7 @@ def dump(parser: ArgumentParser) -> None:
         metavar="PATTERN",
         help="Only events of this type, such as QUERY or WRITE_ROWS*; may be repeated.",
     )
-    reading = parser.add_argument_group("How the logs are read")
-    _checksum(reading)
-    reading.add_argument(
-        "--recover",
-        action="store_true",
-        help="Skip unreadable parts and report each gap; then the exit code is 3.",
-    )
-    reading.add_argument(
-        "--jobs",
-        type=whole_number(1),
-        default=1,
-        metavar="N",
-        help="Read up to N files at the same time, each in a process of its own.",
-    )
-    reading.add_argument(
-        "--stop-never",
-        "--non-block",
-        action=Switch,
-        default=False,
-        help="Wait for more events at the end of the log, or stop there.",
-    )
+    _reading(parser)
     _server(parser)
 
 
@@ -166,6 +119,61 @@ def _logs(parser: ArgumentParser) -> None:
         metavar="LOG",
         help="Files in their order, also compressed by gzip or zstd; `-` is standard input. With "
         "--source, names of the server's logs.",
+    )
+
+
+def _writing(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("How it is written")
+    group.add_argument(
+        "--format",
+        choices=[each.value for each in Format],
+        default=Format.TEXT.value,
+        help="events: as SHOW BINLOG EVENTS; text: as mysqlbinlog -vvv; json: one object an event; "
+        "envelope: the Kafka records of `run`.",
+    )
+    group.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="Where to write. [default: standard output]",
+    )
+    group.add_argument(
+        "--hexdump", action="store_true", help="Show the bytes of each event, too (text)."
+    )
+    group.add_argument(
+        "--apply-diffs",
+        action="store_true",
+        help="Show documents, not the changes of partial updates (json).",
+    )
+    group.add_argument(
+        "--topic-prefix",
+        default="cdc",
+        metavar="PREFIX",
+        help="Prefix of the topics, as in kafka.topic_prefix (envelope).",
+    )
+
+
+def _reading(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("How the logs are read")
+    _checksum(group)
+    group.add_argument(
+        "--recover",
+        action="store_true",
+        help="Skip unreadable parts and report each gap; then the exit code is 3.",
+    )
+    group.add_argument(
+        "--jobs",
+        type=whole_number(1),
+        default=1,
+        metavar="N",
+        help="Read up to N files at the same time, each in a process of its own.",
+    )
+    group.add_argument(
+        "--stop-never",
+        "--non-block",
+        action=Switch,
+        default=False,
+        help="Wait for more events at the end of the log, or stop there.",
     )
 
 

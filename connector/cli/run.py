@@ -14,14 +14,9 @@ from connector.cli import command_errors
 from connector.cli.configuration import configure_logging
 from connector.cli.exit_codes import EXIT_INTERRUPTED, fail, pipeline_exit_codes
 from connector.cli.start import freeze_objects
-from connector.foundation import VERSION
+from connector.foundation import VERSION, operating_system
 from connector.foundation.compiled import mode
 from connector.foundation.errors import ConnectorError, DefiniteError, fields
-from connector.foundation.operating_system import (
-    StoppedHard,
-    forbid_core_files,
-    share_one_arena,
-)
 from connector.foundation.settings import configuration
 from connector.foundation.settings.sections import LogSettings, Settings
 from connector.stream.run.supervisor import supervise
@@ -47,7 +42,7 @@ def run_exit_codes(fail: Callable[[ConnectorError, int], NoReturn]) -> Iterator[
     with pipeline_exit_codes(fail):
         try:
             yield
-        except StoppedHard:
+        except operating_system.StoppedHard:
             fail(DefiniteError(command_errors.STOPPED_HARD), EXIT_INTERRUPTED)
 
 
@@ -70,9 +65,9 @@ def _stream(config: Path, *, verbose: bool) -> None:
     if warning := configuration.world_readable_warning(config):
         get_logger().warning("readable password", **fields(warning))
     if settings.source.hides:
-        forbid_core_files()
+        operating_system.forbid_core_files()
     _tell_start(config, settings)
-    share_one_arena()
+    operating_system.share_one_arena()
     # The objects made so far stay to the end, so the garbage collector need not look at them.
     freeze_objects()
     sys.setswitchinterval(_SWITCH_SECONDS)

@@ -5,28 +5,21 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from connector.cli import command_errors
-from connector.cli.exit_codes import (
-    EXIT_CONFIG,
-    EXIT_DEFINITE,
-    EXIT_GAVE_UP,
-    EXIT_STOPPED,
-    say,
-)
+from connector.cli import command_errors, exit_codes
 from connector.cli.status_output import CODES, StatusOutput
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings.file_settings import configuration_files
+from connector.stream.status import pipeline_list
 from connector.stream.status.model import State
-from connector.stream.status.pipeline_list import (
-    ListedPipeline,
-    PipelineList,
-    list_pipelines,
-    to_json,
-)
 from connector.stream.status.pipeline_table import render_list
 
 # The code that tells most comes first.
-_CODES = (EXIT_DEFINITE, EXIT_CONFIG, EXIT_STOPPED, EXIT_GAVE_UP)
+_CODES = (
+    exit_codes.EXIT_DEFINITE,
+    exit_codes.EXIT_CONFIG,
+    exit_codes.EXIT_STOPPED,
+    exit_codes.EXIT_GAVE_UP,
+)
 
 
 def run(arguments: Namespace) -> int:
@@ -38,33 +31,33 @@ def run(arguments: Namespace) -> int:
     if not configuration_files(paths):
         raise ConfigError(command_errors.NO_FILES, folder=paths[0])
 
-    def look() -> PipelineList:
+    def look() -> pipeline_list.PipelineList:
         # A file that has come to a folder meanwhile is shown, too.
-        return list_pipelines(configuration_files(paths))
+        return pipeline_list.list_pipelines(configuration_files(paths))
 
     if arguments.listen is not None:
         if arguments.json or arguments.watch:
             raise ConfigError(command_errors.LISTEN_ALONE)
         return _serve(arguments.listen, look)
-    output = StatusOutput(look, render_list, to_json)
+    output = StatusOutput(look, render_list, pipeline_list.to_json)
     return list_code(output.show(as_json=arguments.json, is_watching=arguments.watch))
 
 
-def list_code(listed: PipelineList) -> int:
+def list_code(listed: pipeline_list.PipelineList) -> int:
     """Return the exit code that tells most of all pipelines; 0 if all are well."""
     codes = {_code(one) for one in listed.pipelines}
     return next((code for code in _CODES if code in codes), 0)
 
 
-def _code(one: ListedPipeline) -> int:
+def _code(one: pipeline_list.ListedPipeline) -> int:
     if one.is_refused:
-        return EXIT_CONFIG
+        return exit_codes.EXIT_CONFIG
     if one.state.state in (State.STOPPED, State.UNKNOWN):
-        return EXIT_STOPPED
+        return exit_codes.EXIT_STOPPED
     return CODES[one.level]
 
 
-def _serve(listen: str, look: Callable[[], PipelineList]) -> int:
+def _serve(listen: str, look: Callable[[], pipeline_list.PipelineList]) -> int:
     # Templates and the HTTP server are for this alone.
     from connector.stream.status.pipeline_page import serving_list  # noqa: PLC0415
 
@@ -72,6 +65,6 @@ def _serve(listen: str, look: Callable[[], PipelineList]) -> int:
     # The threads that answer inherit it, so the signal comes to this one.
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     with serving_list(listen, look):
-        say(f"http://{listen}/ shows the pipelines, until SIGTERM or Ctrl-C")
+        exit_codes.say(f"http://{listen}/ shows the pipelines, until SIGTERM or Ctrl-C")
         signal.sigwait(ends)
     return 0

@@ -15,14 +15,8 @@ from connector.foundation.errors.message import visible
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
 from stream_jobs.errors import MirrorError
-from verification.certificate import certificate_errors
+from verification.certificate import certificate_errors, document
 from verification.certificate.check import CheckedTable, check_source, check_tables
-from verification.certificate.document import (
-    SignedCertificate,
-    digest,
-    read_certificate,
-    write_certificate,
-)
 from verification.certificate.run import Certification, CertifiedResult, certify, report_of
 from verification.certificate.signature import (
     check_signature,
@@ -58,9 +52,11 @@ def make_certificate(arguments: Namespace) -> int:
         text = found.certificate.canonical
         signature = None if key is None else sign(text, key)
         certificate = found.certificate
-        write_certificate(
+        document.write_certificate(
             path,
-            SignedCertificate(certificate=certificate, sha256=digest(text), signature=signature),
+            document.SignedCertificate(
+                certificate=certificate, sha256=document.digest(text), signature=signature
+            ),
         )
     if arguments.json:
         written = None if found.certificate is None else str(path)
@@ -111,7 +107,7 @@ def check_certificate(arguments: Namespace) -> int:
     """
     path: Path = arguments.check
     public = None if arguments.public_key is None else read_public_key(arguments.public_key)
-    signed = read_certificate(path)
+    signed = document.read_certificate(path)
     signer = check_signature(path, signed, public)
     own = signed.certificate
     with progress_display() as show:

@@ -4,15 +4,8 @@ import os
 import time
 from typing import Self
 
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 
 from connector.foundation.errors.message import visible
 
@@ -27,7 +20,7 @@ class ReadingProgress:
     def __init__(self, console: Console) -> None:
         """Draw on `console`, or nothing without one."""
         self._console = console
-        self._progress: Progress | None = None
+        self._progress: progress.Progress | None = None
         self._due = time.monotonic() + _PATIENCE_SECONDS
 
     def show(self, log: str, position: int, size: int | None) -> None:
@@ -38,12 +31,12 @@ class ReadingProgress:
         self._due = now + _REFRESH_SECONDS
         name = visible(os.path.basename(log))  # noqa: PTH119 # may be the name of a server's log
         if self._progress is None:
-            self._progress = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                DownloadColumn(),
-                TransferSpeedColumn(),
-                TimeRemainingColumn(),
+            self._progress = progress.Progress(
+                progress.TextColumn("{task.description}", markup=False),
+                progress.BarColumn(),
+                progress.DownloadColumn(),
+                progress.TransferSpeedColumn(),
+                progress.TimeRemainingColumn(),
                 console=self._console,
                 transient=True,
             )

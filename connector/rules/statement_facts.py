@@ -1,7 +1,5 @@
 """What the rules need to know of a statement: its kind, its words, and the tables that it uses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -74,7 +72,7 @@ COMMITS_FIRST = frozenset(
 class TableUse:
     """How a statement, or what it invokes, uses a table."""
 
-    table: Table
+    table: "Table"
     writes: bool = False
     reads: bool = False
     # A stored function or a trigger writes, not the statement itself.
@@ -108,21 +106,21 @@ class StatementFacts:
     row_injection: bool = False  # BINLOG '…', or a row event that a replica applies
 
     @property
-    def written(self) -> list[Table]:
+    def written(self) -> "list[Table]":
         """The tables that the statement writes, its sub-statements included."""
         return [use.table for use in self.uses if use.writes]
 
     @property
-    def read(self) -> list[Table]:
+    def read(self) -> "list[Table]":
         """The tables that the statement reads, also to find the rows that it changes."""
         return [use.table for use in self.uses if use.reads]
 
     @property
-    def only_read(self) -> list[Table]:
+    def only_read(self) -> "list[Table]":
         """The tables that it names where it reads them and does not write them."""
         return [use.table for use in self.uses if use.reads and not use.writes]
 
-    def with_sub_statements(self, others: Iterable[StatementFacts]) -> StatementFacts:
+    def with_sub_statements(self, others: "Iterable[StatementFacts]") -> "StatementFacts":
         """Return the facts together with those of functions and triggers."""
         merged = self
         for other in others:

@@ -18,29 +18,21 @@ from typing import Any, Final, NamedTuple
 
 import obstore
 import pyarrow as pa
-from obstore.exceptions import (
-    AlreadyExistsError,
-    BaseError,
-    PermissionDeniedError,
-    UnauthenticatedError,
-)
+from obstore import exceptions
 
+from stream_jobs.delta import storage_rights
 from stream_jobs.delta.object_clients import Client, CredentialsError, client
 from stream_jobs.delta.storage import ObjectFile, StoredFile, checked_path
-from stream_jobs.delta.storage_rights import (
-    AMAZON,
-    AZURE,
-    GOOGLE,
-    Action,
-    no_login,
-    no_right,
-    try_rights,
-)
 from stream_jobs.errors import MirrorError, delta_errors
 
-_ACCESS: Final = {"s3": AMAZON, "gs": GOOGLE, "az": AZURE, "abfss": AZURE}
+_ACCESS: Final = {
+    "s3": storage_rights.AMAZON,
+    "gs": storage_rights.GOOGLE,
+    "az": storage_rights.AZURE,
+    "abfss": storage_rights.AZURE,
+}
 _AZURE: Final = ("az", "abfss")
-_FAILURES: Final = (BaseError, OSError, ValueError)
+_FAILURES: Final = (exceptions.BaseError, OSError, ValueError)
 _ATTEMPTS: Final = 10
 # The answers to a range after the end of an object.
 _EMPTY: Final = ("416 Range Not Satisfiable", "InvalidRange")
@@ -122,7 +114,7 @@ class ObjectStorage:
         while True:
             try:
                 obstore.put(self._client(), key, content, mode="create", use_multipart=False)
-            except AlreadyExistsError as error:
+            except exceptions.AlreadyExistsError as error:
                 if self._exists(path):
                     return False
                 # Two puts of one object at the same time, or something else is in the way.
@@ -159,7 +151,7 @@ class ObjectStorage:
 
     def verify(self) -> None:
         """A gateway may overwrite an object that has to be absent."""
-        try_rights(self, self.host)
+        storage_rights.try_rights(self, self.host)
 
     def _get(self, path: str, options: Any) -> _Found | None:
         key = self._key(path)
@@ -203,21 +195,21 @@ class ObjectStorage:
     def _client(self) -> Client:
         return client(self.scheme, self.host)
 
-    def _require_absent(self, path: str, action: Action, error: Exception) -> None:
+    def _require_absent(self, path: str, action: storage_rights.Action, error: Exception) -> None:
         """Raise the error if it is another one than that there is no such object."""
         is_absent = isinstance(error, FileNotFoundError)
         if not is_absent or any(name in str(error) for name in _NO_CONTAINER):
             raise self._failed(path, action, error) from error
 
-    def _failed(self, path: str, action: Action, error: Exception) -> MirrorError:
+    def _failed(self, path: str, action: storage_rights.Action, error: Exception) -> MirrorError:
         name = f"{self.scheme}://{self.host}/{self._key(path)}"
         access = _ACCESS[self.scheme]
         said = _said(error)
-        is_unknown = isinstance(error, UnauthenticatedError | CredentialsError)
+        is_unknown = isinstance(error, exceptions.UnauthenticatedError | CredentialsError)
         if is_unknown or any(code in said for code in _NOBODY):
-            return no_login(access, name, said)
-        if isinstance(error, PermissionDeniedError) or said.startswith(_REFUSED):
-            return no_right(access, name, action, said)
+            return storage_rights.no_login(access, name, said)
+        if isinstance(error, exceptions.PermissionDeniedError) or said.startswith(_REFUSED):
+            return storage_rights.no_right(access, name, action, said)
         return MirrorError(delta_errors.STORAGE_FAILED, path=name, said=said)
 
 

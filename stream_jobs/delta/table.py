@@ -5,8 +5,6 @@ file = write_file(storage, path, table.snapshot.metadata.file_columns, rows)
 table.commit(Change(new=[file], dead={old.path: positions}, domains={"d": "{}"}), "MERGE")
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -70,7 +68,7 @@ class DeltaTable:
         self._costs = CommitCosts()
 
     @classmethod
-    def open(cls, storage: Storage, path: str) -> DeltaTable | None:
+    def open(cls, storage: Storage, path: str) -> "DeltaTable | None":
         """Return the table at `path`; None if there is none.
 
         Raises MirrorError if its log cannot be read, or if it needs unknown features.
@@ -87,7 +85,7 @@ class DeltaTable:
         metadata: Metadata,
         domains: Mapping[str, str] | None = None,
         clustering: Sequence[str] = (),
-    ) -> DeltaTable:
+    ) -> "DeltaTable":
         """Create a table without rows.
 
         `clustering` are names of columns by which readers find rows; a table with partitions has
@@ -145,7 +143,7 @@ class DeltaTable:
         return self._log.storage
 
     @property
-    def whole(self) -> DeltaTable:
+    def whole(self) -> "DeltaTable":
         """The table itself; another object if this one shows a part of it."""
         return self
 
@@ -223,7 +221,7 @@ class DeltaTable:
             yield file.added(data_change=change.data_change)
         yield from self._feed(change, killed)
 
-    def _killed(self, change: TableCommit) -> list[_KilledRows]:
+    def _killed(self, change: TableCommit) -> "list[_KilledRows]":
         """Return the rows that `change` kills; those that are dead already are left out."""
         killed = []
         for path, serialised in change.dead.items():
@@ -237,7 +235,7 @@ class DeltaTable:
         return killed
 
     def _dead(
-        self, killed: Sequence[_KilledRows], at: int, *, data_change: bool
+        self, killed: "Sequence[_KilledRows]", at: int, *, data_change: bool
     ) -> Iterator[dict[str, Any]]:
         """Yield the actions of dead rows, and write their vectors."""
         for rows in killed:
@@ -248,7 +246,9 @@ class DeltaTable:
         for rows, vector in zip(left, vectors, strict=True):
             yield rows.file.with_vector(vector).added(data_change=data_change)
 
-    def _feed(self, change: TableCommit, killed: Sequence[_KilledRows]) -> Iterator[dict[str, Any]]:
+    def _feed(
+        self, change: TableCommit, killed: "Sequence[_KilledRows]"
+    ) -> Iterator[dict[str, Any]]:
         """Yield the actions of the change data feed, and write its files.
 
         Without them, readers take rows of added files as inserted, and of removed ones as deleted.

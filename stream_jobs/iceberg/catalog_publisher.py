@@ -24,16 +24,9 @@ import orjson
 
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, job_errors
-from stream_jobs.iceberg import catalog_changes, catalog_errors
+from stream_jobs.iceberg import catalog_changes, catalog_errors, rest_catalog
 from stream_jobs.iceberg.catalog_changes import Relation
 from stream_jobs.iceberg.metadata import TableMetadata, current_id
-from stream_jobs.iceberg.rest_catalog import (
-    CatalogAway,
-    CatalogConflict,
-    CatalogName,
-    Change,
-    RestCatalog,
-)
 from stream_jobs.iceberg.table_files import TableFiles
 from stream_jobs.paths import OWN_FOLDER
 
@@ -53,8 +46,8 @@ class Kept(NamedTuple):
 class _Pending(NamedTuple):
     """A change that is to be committed."""
 
-    name: CatalogName
-    change: Change
+    name: rest_catalog.CatalogName
+    change: rest_catalog.Change
     after: Kept
 
 
@@ -62,7 +55,12 @@ class CatalogPublisher:
     """The tables of one mirror in one catalog. One thread at a time may call `publish`."""
 
     def __init__(
-        self, catalog: RestCatalog, files: TableFiles, namespace: str, *, replaces_foreign: bool
+        self,
+        catalog: rest_catalog.RestCatalog,
+        files: TableFiles,
+        namespace: str,
+        *,
+        replaces_foreign: bool,
     ) -> None:
         """Publish tables of `files` in `namespace`, a pattern.
 
@@ -76,13 +74,13 @@ class CatalogPublisher:
         self._written = _read(files.storage, files.uri)
         self._lagging, self._kept = dict(self._written), dict(self._written)
         # Why nothing more is asked in this turn.
-        self._away: CatalogAway | None = None
+        self._away: rest_catalog.CatalogAway | None = None
 
     def verify(self) -> None:
         """Try the catalog; raises MirrorError if it refuses. One that is away is no error."""
         try:
             self._catalog.verify()
-        except CatalogAway:
+        except rest_catalog.CatalogAway:
             return
         except MirrorError as error:
             raise MirrorError(catalog_errors.UNUSABLE, why=error.message) from error
@@ -141,7 +139,7 @@ class CatalogPublisher:
                 return self._away
             try:
                 return work(path)
-            except CatalogAway as error:
+            except rest_catalog.CatalogAway as error:
                 self._away = error
                 return error
             except MirrorError as error:
@@ -153,11 +151,11 @@ class CatalogPublisher:
 
         return dict(zip(paths, pool.map(attempt, paths), strict=True))
 
-    def _name(self, database: str, table: str) -> CatalogName:
+    def _name(self, database: str, table: str) -> rest_catalog.CatalogName:
         levels = tuple(level.replace(_DATABASE, database) for level in self._namespace)
-        return CatalogName(levels, table)
+        return rest_catalog.CatalogName(levels, table)
 
-    def _look(self, path: str, name: CatalogName) -> _Pending | None:
+    def _look(self, path: str, name: rest_catalog.CatalogName) -> _Pending | None:
         """Compare a table with the catalog's, and make it if there is none."""
         head = self._files.load(path)
         if head is None:
@@ -183,7 +181,9 @@ class CatalogPublisher:
         self._kept[path] = _kept(ours)
         return None
 
-    def _refuse_foreign(self, name: CatalogName, own: Relation, theirs: TableMetadata) -> None:
+    def _refuse_foreign(
+        self, name: rest_catalog.CatalogName, own: Relation, theirs: TableMetadata
+    ) -> None:
         """Raise MirrorError if the catalog's table is not to be replaced."""
         url = self._catalog.url
         if own is Relation.FOREIGN:
@@ -200,7 +200,7 @@ class CatalogPublisher:
                 what=(entry.get("summary") or {}).get("operation", "no summary"),
             )
 
-    def _make(self, name: CatalogName, ours: TableMetadata) -> None:
+    def _make(self, name: rest_catalog.CatalogName, ours: TableMetadata) -> None:
         found = self._catalog.stage(name, catalog_changes.staged(ours))
         if found is not None:
             self._catalog.commit([catalog_changes.creation(name, found, ours, is_staged=True)])
@@ -214,12 +214,12 @@ class CatalogPublisher:
                 catalog_errors.OTHER_IDS, catalog=self._catalog.url, doing=f"to make {name}"
             )
 
-    def _make_at_once(self, name: CatalogName, ours: TableMetadata) -> None:
+    def _make_at_once(self, name: rest_catalog.CatalogName, ours: TableMetadata) -> None:
         """Make a table that is empty for a moment; without the rest, it is none."""
         found = self._catalog.create(name, catalog_changes.unstaged(ours))
         try:
             self._catalog.commit([catalog_changes.creation(name, found, ours, is_staged=False)])
-        except CatalogAway:
+        except rest_catalog.CatalogAway:
             raise
         except MirrorError:
             self._catalog.drop(name)
@@ -229,12 +229,12 @@ class CatalogPublisher:
         """Commit the change of one table; after a conflict or a lost answer, look once more."""
         try:
             self._catalog.commit([own.change])
-        except (CatalogConflict, CatalogAway):
+        except (rest_catalog.CatalogConflict, rest_catalog.CatalogAway):
             self._again(path, own.name)
         else:
             self._kept[path] = own.after
 
-    def _again(self, path: str, name: CatalogName) -> None:
+    def _again(self, path: str, name: rest_catalog.CatalogName) -> None:
         """Look at a table once more, and commit what it still lacks."""
         own = self._look(path, name)
         if own is not None:

@@ -25,14 +25,6 @@ from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.errors import MirrorError, delta_errors
 from stream_jobs.iceberg import manifests, metadata
 from stream_jobs.iceberg.bounds import column_metrics, partition_values
-from stream_jobs.iceberg.manifests import (
-    DATA,
-    DELETES,
-    DataFileEntry,
-    Manifest,
-    NewSnapshot,
-    encoded_metrics,
-)
 from stream_jobs.iceberg.puffin import Vector, puffin_file
 from stream_jobs.iceberg.schema import PartitionField, partition_fields
 from stream_jobs.iceberg.summary import Changes, summary
@@ -67,8 +59,8 @@ class _State:
     """What is published."""
 
     head: TableHead
-    data: tuple[Manifest, ...] = ()
-    deletes: tuple[Manifest, ...] = ()
+    data: tuple[manifests.Manifest, ...] = ()
+    deletes: tuple[manifests.Manifest, ...] = ()
     # By snapshot: the names of files of metadata that it needs. Those of earlier processes are
     # missing, but for the last one.
     needs: Mapping[int, frozenset[str]] = field(default_factory=dict)
@@ -190,7 +182,7 @@ class TablePublisher:
         """Return the state after `snapshot` has become the current one, not committed yet."""
         known = state.head.metadata
         parent, first = metadata.current_id(known), known["next-row-id"]
-        own = NewSnapshot(
+        own = manifests.NewSnapshot(
             snapshot.version,
             known["last-sequence-number"] + 1,
             f"{known['location']}/metadata",
@@ -200,10 +192,10 @@ class TablePublisher:
         )
         changes = self._changes(state, snapshot, own)
         data = manifests.next_manifests(
-            DATA, state.data, own, changes.gone, changes.new, next_row_id=first
+            manifests.DATA, state.data, own, changes.gone, changes.new, next_row_id=first
         )
         deletes = manifests.next_manifests(
-            DELETES, state.deletes, own, changes.stale, changes.vectors
+            manifests.DELETES, state.deletes, own, changes.stale, changes.vectors
         )
         every = [*data.manifests, *deletes.manifests]
         name = f"snap-{own.token}.avro"
@@ -234,7 +226,7 @@ class TablePublisher:
             },
         )
 
-    def _changes(self, state: _State, snapshot: Snapshot, own: NewSnapshot) -> Changes:
+    def _changes(self, state: _State, snapshot: Snapshot, own: manifests.NewSnapshot) -> Changes:
         """Return what `snapshot` changes; its new vectors are written."""
         uri = f"{self._files.uri}/{self._path}"
         files = {f"{uri}/{file.location}": file for file in snapshot.files.values()}
@@ -259,12 +251,14 @@ class TablePublisher:
 
     def _entry(
         self, uri: str, file: DataFile, snapshot: Snapshot, partition: tuple[PartitionField, ...]
-    ) -> DataFileEntry:
+    ) -> manifests.DataFileEntry:
         """Return the entry of a data file."""
         values = partition_values(snapshot.columns, partition, file.partition_values)
         rows = file.rows if file.rows >= 0 else self._count(file)
-        metrics = encoded_metrics(column_metrics(snapshot.columns, file.statistics))
-        return DataFileEntry(DATA, uri, "parquet", values, rows, file.size, metrics)
+        metrics = manifests.encoded_metrics(column_metrics(snapshot.columns, file.statistics))
+        return manifests.DataFileEntry(
+            manifests.DATA, uri, "parquet", values, rows, file.size, metrics
+        )
 
     def _count(self, file: DataFile) -> int:
         """Return the rows of a file whose writer has not counted them."""
@@ -280,10 +274,10 @@ class TablePublisher:
 
     def _vectors(
         self,
-        own: NewSnapshot,
+        own: manifests.NewSnapshot,
         changed: Mapping[str, DataFile],
         partitions: Mapping[str, tuple[Any, ...]],
-    ) -> list[DataFileEntry]:
+    ) -> list[manifests.DataFileEntry]:
         """Write one file with the vectors that are not published yet; return their entries."""
         storage = self._files.storage
         vectors = [
@@ -299,8 +293,8 @@ class TablePublisher:
         name = f"{own.token}.puffin"
         self._files.write(self._path, name, content)
         return [
-            DataFileEntry(
-                DELETES,
+            manifests.DataFileEntry(
+                manifests.DELETES,
                 f"{own.folder}/{name}",
                 "puffin",
                 partitions[vector.uri],
@@ -332,7 +326,9 @@ def _is_dead_in(file: DataFile | None) -> bool:
 
 
 def _needed(
-    entry: Mapping[str, Any], data: Collection[Manifest], deletes: Collection[Manifest]
+    entry: Mapping[str, Any],
+    data: Collection[manifests.Manifest],
+    deletes: Collection[manifests.Manifest],
 ) -> frozenset[str]:
     """Return the names of the files of metadata that a snapshot needs."""
     uris = {entry["manifest-list"], *(manifest.row.uri for manifest in (*data, *deletes))}

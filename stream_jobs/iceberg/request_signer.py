@@ -14,15 +14,9 @@ import threading
 from hashlib import sha256
 from typing import Any, Final
 
+from botocore import exceptions
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConnectionError,  # noqa: A004 - of botocore: that of Python is an OSError
-    CredentialRetrievalError,
-    HTTPClientError,
-)
 from botocore.session import Session
 
 from connector.foundation.errors.code import ErrorCode
@@ -30,8 +24,14 @@ from stream_jobs.iceberg import catalog_errors
 from stream_jobs.iceberg.catalog_errors import UnsignedError
 
 # RuntimeError: a role has given credentials that have ended.
-_FAILURES: Final = (BotoCoreError, ClientError, OSError, RuntimeError, ValueError)
-_PASSING: Final = (ConnectionError, HTTPClientError)
+_FAILURES: Final = (
+    exceptions.BotoCoreError,
+    exceptions.ClientError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+_PASSING: Final = (exceptions.ConnectionError, exceptions.HTTPClientError)
 # The provider of a program that a profile names; its error is what the program has written.
 _PROGRAM: Final = "custom-process"
 _SAID_MAX: Final = 300
@@ -114,6 +114,9 @@ class RequestSigner:
 
 
 def _told(error: Exception) -> str:
-    if isinstance(error, CredentialRetrievalError) and error.kwargs["provider"] == _PROGRAM:
+    if (
+        isinstance(error, exceptions.CredentialRetrievalError)
+        and error.kwargs["provider"] == _PROGRAM
+    ):
         return "the program of credential_process fails; what it says may be a secret"
     return str(error).partition("\n")[0][:_SAID_MAX]

@@ -20,15 +20,8 @@ from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
 from stream_jobs.apply.task_messages import Task
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.errors import CommitConflict, MirrorError
-from stream_jobs.load import load_errors
+from stream_jobs.load import load_errors, table_loading
 from stream_jobs.load.range_task import RangeJob, RangeResult, open_session
-from stream_jobs.load.table_loading import (
-    TableLoading,
-    WantedLoad,
-    current_moment,
-    opened_loading,
-    refuse_own_transactions,
-)
 from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.tables.load_state import SourceMoment
 from stream_jobs.tables.mirror_context import MirrorContext
@@ -81,7 +74,7 @@ class Loader:
         self._check_owner = check_owner
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._work, name="first-load", daemon=True)
-        self._open: dict[str, TableLoading] = {}
+        self._open: dict[str, table_loading.TableLoading] = {}
         self._not_before: dict[str, float] = {}
         self._session: SelectSession | None = None
         self._slots = threading.Semaphore(plan.settings.connections)
@@ -182,11 +175,11 @@ class Loader:
         return reading >= self._plan.settings.connections
 
     def _open_load(
-        self, wanted: WantedLoad, session: SelectSession, moment: DeliveredPosition
+        self, wanted: table_loading.WantedLoad, session: SelectSession, moment: DeliveredPosition
     ) -> None:
         topic, rows = wanted.topic, self._plan.range_rows
         try:
-            loading = opened_loading(
+            loading = table_loading.opened_loading(
                 self._services, wanted, session, moment, self._check_owner, rows
             )
         except errors.ConnectorError as error:
@@ -202,7 +195,7 @@ class Loader:
         if loading.load.phase != "reading":
             self._loads.finish(topic)
 
-    def _next_range(self) -> tuple[TableLoading, int] | None:
+    def _next_range(self) -> tuple[table_loading.TableLoading, int] | None:
         for loading in list(self._open.values()):
             if loading.load.phase != "reading":
                 continue
@@ -211,7 +204,9 @@ class Loader:
                 return loading, place
         return None
 
-    def _load(self, loading: TableLoading, place: int, read: Read, turn: ExitStack) -> None:
+    def _load(
+        self, loading: table_loading.TableLoading, place: int, read: Read, turn: ExitStack
+    ) -> None:
         """Read a range in a task, and commit it."""
         wanted = loading.wanted
         with turn:
@@ -225,7 +220,7 @@ class Loader:
             except Exception as error:  # noqa: BLE001 - Spark's errors have many types
                 self._put_off([wanted.topic], table_defect(wanted.topic, error).message)
 
-    def _job(self, loading: TableLoading, place: int) -> RangeJob:
+    def _job(self, loading: table_loading.TableLoading, place: int) -> RangeJob:
         wanted = loading.wanted
         return RangeJob(
             self._template,
@@ -239,7 +234,7 @@ class Loader:
             self._plan.range_rows,
         )
 
-    def _take(self, loading: TableLoading, place: int, result: RangeResult) -> None:
+    def _take(self, loading: table_loading.TableLoading, place: int, result: RangeResult) -> None:
         topic, name = loading.wanted.topic, loading.wanted.schema.name
         if result.is_changed:
             raise MirrorError(load_errors.NO_SUCH_COLUMNS, table=name)
@@ -262,8 +257,8 @@ class Loader:
         moment = self._loads.moment()
         with open_session(self._plan.source, self._plan.settings) as session:
             if moment is not None:
-                refuse_own_transactions(session, moment)
-            return current_moment(session)
+                table_loading.refuse_own_transactions(session, moment)
+            return table_loading.current_moment(session)
 
     def _put_off(self, topics: Sequence[str], problem: Message) -> None:
         """Open the loads of tables again later; say why, once for a reason."""

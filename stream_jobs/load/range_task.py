@@ -21,14 +21,10 @@ from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.replication.protocol.result_set import CellRows
 from connector.replication.read_pace import chunk_rows
+from connector.stream.snapshot import watermark
 from connector.stream.snapshot.keyset import select_chunk
 from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
 from connector.stream.snapshot.table_state import KeyRange
-from connector.stream.snapshot.watermark import (
-    DeliveredPosition,
-    LogPosition,
-    read_after_delivered,
-)
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.modes import MODES
@@ -117,13 +113,13 @@ def is_same_table(table: SelectedTable, schema_id: str, load: TableLoad) -> bool
     return table.schema.schema_id == schema_id and key == load.key
 
 
-def delivered_position(session: SelectSession, moment: SourceMoment) -> DeliveredPosition:
+def delivered_position(session: SelectSession, moment: SourceMoment) -> watermark.DeliveredPosition:
     """Return what a SELECT must see. Raises MirrorError on a server that cannot tell."""
     by_gtid = moment.flavour == "mysql" and moment.gtid is not None
     if not by_gtid and session.identity.server_uuid != moment.server:
         raise MirrorError(load_errors.OTHER_SERVER, server=session.name)
-    place = LogPosition.parse(moment.position)
-    return DeliveredPosition(moment.gtid if by_gtid else None, place)
+    place = watermark.LogPosition.parse(moment.position)
+    return watermark.DeliveredPosition(moment.gtid if by_gtid else None, place)
 
 
 # A task waits so long for a replica.
@@ -150,7 +146,7 @@ class _Reader:
         job: RangeJob,
         session: SelectSession,
         table: SelectedTable,
-        delivered: DeliveredPosition,
+        delivered: watermark.DeliveredPosition,
     ) -> None:
         self.bytes = 0
         names = [column["name"] for column in table.schema.columns]
@@ -169,7 +165,7 @@ class _Reader:
             limit, began = self._limit, CLOCK.monotonic()
             try:
                 read: Callable[[str], CellRows] = partial(self._select, part, after, limit)
-                rows, _ = read_after_delivered(
+                rows, _ = watermark.read_after_delivered(
                     self._session, self._delivered, read, self._closing, transactional=True
                 )
             except (errors.SourceUnavailable, errors.SourceRefused) as error:

@@ -7,8 +7,6 @@ made of what the table lacks now: if the process dies in between, the next one f
 to do.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,14 +76,14 @@ class CharacterSets:
         return "utf8mb4"
 
 
-def create_table(name: TableName, columns: ColumnList, sets: CharacterSets) -> str:
+def create_table(name: TableName, columns: "ColumnList", sets: CharacterSets) -> str:
     """Return the statement that creates a table."""
     lines = [definition(column, sets) for column in columns.columns]
     lines.append(primary_key(columns))
     return f"CREATE TABLE IF NOT EXISTS {name.sql} ({', '.join(lines)}) ENGINE=InnoDB"
 
 
-def primary_key(columns: ColumnList) -> str:
+def primary_key(columns: "ColumnList") -> str:
     """Return the definition of the primary key."""
     return f"PRIMARY KEY ({', '.join(_key_part(column) for column in columns.key)})"
 
@@ -154,8 +152,8 @@ class TableAlteration(NamedTuple):
 
 def alteration(
     name: TableName,
-    old: ColumnList,
-    new: ColumnList,
+    old: "ColumnList",
+    new: "ColumnList",
     existing: TargetTable,
     sets: CharacterSets,
 ) -> TableAlteration:
@@ -241,7 +239,7 @@ class ColumnList:
         """Return the list as a text."""
         return json.dumps({"columns": self.columns, "ids": self.ids}, ensure_ascii=False)
 
-    def with_ids_of(self, other: ColumnList) -> ColumnList:
+    def with_ids_of(self, other: "ColumnList") -> "ColumnList":
         """Return the same columns, with the ids of columns of `other` that have their names."""
         known = dict(zip(other.names, other.ids, strict=True))
         ids = (known.get(name, -place) for place, name in enumerate(self.names, 1))

@@ -12,6 +12,7 @@ A table that cannot go on is set aside, and the batch goes on without it: see `i
 
 import time
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Final
@@ -253,10 +254,7 @@ class BatchApplier:
         }
         begun |= {work.topic: work.ranges.begun for work in every}
         new = self._set_aside(begun, errors, requests)
-        # A topic without a partition has no work.
-        unfinished = {work.topic for work in every if not work.ranges.is_complete}
-        done = sorted(requests.keys() - errors - unfinished)
-        resumed = [self._isolation.go_on(topic) for topic in done]
+        resumed = self._resume(requests.keys() - errors, every)
         outcomes = [work.outcome for work in every]
         return BatchReport(
             records=sum(outcome.records for outcome in outcomes),
@@ -282,6 +280,12 @@ class BatchApplier:
             phases={name: round(seconds, 3) for name, seconds in phases.items()},
             seconds=time.monotonic() - began,
         )
+
+    def _resume(self, topics: AbstractSet[str], every: Sequence[TableWork]) -> list[str]:
+        """Go on with the tables that have caught up; return their names."""
+        # A topic without a partition has no work.
+        unfinished = {work.topic for work in every if not work.ranges.is_complete}
+        return [self._isolation.go_on(topic) for topic in sorted(topics - unfinished)]
 
     def _maintain(
         self, every: Sequence[TableWork], cut: Cut | None, phases: dict[str, float]

@@ -32,13 +32,7 @@ from connector.foundation.errors.message import Message
 from stream_jobs.apply.task import collect_garbage_rarely
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, job_errors
-from stream_jobs.run.assembly import (
-    batch_applier,
-    range_runner,
-    spark_runner,
-    start_workers,
-    table_loader,
-)
+from stream_jobs.run import assembly
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.job_state import RunRecord
@@ -222,8 +216,8 @@ class StreamJob:
     def _start(self, session: SparkSession, client: KafkaClient) -> StreamingQuery:
         settings = self._settings
         context = session.sparkContext
-        applier = self._applier = batch_applier(
-            settings, client, spark_runner(session), lambda: context.defaultParallelism
+        applier = self._applier = assembly.batch_applier(
+            settings, client, assembly.spark_runner(session), lambda: context.defaultParallelism
         )
         self._metrics.set_aside = lambda: applier.records_set_aside
         self._metrics.loading = lambda: applier.loading
@@ -354,8 +348,8 @@ class StreamJob:
 
     def _load(self, session: SparkSession) -> AbstractContextManager[object]:
         assert self._applier is not None
-        run, tell = range_runner(session), self._lines.write
-        return table_loader(self._settings, self._applier, run, tell) or nullcontext()
+        run, tell = assembly.range_runner(session), self._lines.write
+        return assembly.table_loader(self._settings, self._applier, run, tell) or nullcontext()
 
     @contextmanager
     def _batch(self) -> Iterator[None]:
@@ -396,7 +390,7 @@ def run(settings: Settings, lines: StatusLines, metrics: JobMetrics) -> int:
         code = job.fail(Message(job_errors.SPARK_NOT_STARTED, {"why": error_message(error)}))
         job.wait_for_scrapes()
         return code
-    starting = start_workers(session)
+    starting = assembly.start_workers(session)
     collect_garbage_rarely()
     try:
         code = job.run(session)

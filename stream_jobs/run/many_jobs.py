@@ -31,17 +31,9 @@ from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.task import collect_garbage_rarely
 from stream_jobs.errors import job_errors
+from stream_jobs.run import job
 from stream_jobs.run.assembly import SCHEDULER_POOL, start_workers
 from stream_jobs.run.console_lines import open_lines
-from stream_jobs.run.job import (
-    EXIT_FAILED,
-    EXIT_OK,
-    EXIT_REFUSED,
-    WORKERS_SECONDS,
-    StopRequested,
-    StreamJob,
-    on_signals,
-)
 from stream_jobs.run.metrics import JobMetrics
 from stream_jobs.run.metrics_server import metrics_server
 from stream_jobs.run.pipeline_settings import configuration_files, load_pipelines, session_settings
@@ -62,13 +54,13 @@ class Pipeline:
     settings: Settings
     lines: StatusLines
     metrics: JobMetrics
-    exit_code: int = EXIT_OK
+    exit_code: int = job.EXIT_OK
     _stop: threading.Event = field(default_factory=threading.Event)
-    _job: StreamJob | None = None
+    _job: job.StreamJob | None = None
 
-    def new_job(self) -> StreamJob:
+    def new_job(self) -> job.StreamJob:
         """Return a run of it; raises ConfigError for a path of an unknown storage."""
-        self._job = StreamJob(self.settings, self.lines, self.metrics)
+        self._job = job.StreamJob(self.settings, self.lines, self.metrics)
         if self._stop.is_set():
             self._job.stop()
         return self._job
@@ -91,14 +83,14 @@ class Pipeline:
         """
         session.sparkContext.setLocalProperty(SCHEDULER_POOL, self.settings.name)
         while True:
-            job = self.new_job()
+            attempt = self.new_job()
             try:
-                self.exit_code = job.run(session)
+                self.exit_code = attempt.run(session)
             except Exception as error:  # noqa: BLE001  # no pipeline stops the others
                 self.lines.write_trace(error)
-                self.exit_code = job.fail(error_message(error))
+                self.exit_code = attempt.fail(error_message(error))
             is_last = self.settings.trigger.kind == "availableNow"
-            if self.exit_code != EXIT_FAILED or is_last or self._stop.wait(again_seconds):
+            if self.exit_code != job.EXIT_FAILED or is_last or self._stop.wait(again_seconds):
                 return
 
 
@@ -142,14 +134,14 @@ def _run(pipelines: Sequence[Pipeline]) -> int:
 
     def stop_start() -> None:
         stop()
-        raise StopRequested
+        raise job.StopRequested
 
     try:
-        on_signals(stop_start)
+        job.on_signals(stop_start)
         session = start_session(session_settings([one.settings for one in pipelines]))
         # Spark has installed its own handler for SIGINT.
-        on_signals(stop)
-    except (StopRequested, PySparkException, Py4JError) as error:
+        job.on_signals(stop)
+    except (job.StopRequested, PySparkException, Py4JError) as error:
         # py4j makes an error of its own of whatever is raised while it waits.
         return _end_without_spark(pipelines, error)
     starting = start_workers(session)
@@ -157,7 +149,7 @@ def _run(pipelines: Sequence[Pipeline]) -> int:
     try:
         return run_pipelines(session, pipelines)
     finally:
-        starting.join(WORKERS_SECONDS)
+        starting.join(job.WORKERS_SECONDS)
         session.stop()
 
 
@@ -165,11 +157,11 @@ def _end_without_spark(pipelines: Sequence[Pipeline], error: Exception) -> int:
     if pipelines[0].is_to_stop:
         for one in pipelines:
             one.lines.write("stopped", end_offsets={})
-        return EXIT_OK
+        return job.EXIT_OK
     problem = Message(job_errors.SPARK_NOT_STARTED, {"why": error_message(error)})
     for one in pipelines:
         one.new_job().fail(problem)
-    return EXIT_FAILED
+    return job.EXIT_FAILED
 
 
 def run_pipelines(
@@ -192,7 +184,9 @@ def run_pipelines(
     for thread in threads:
         thread.join()
     codes = {one.exit_code for one in pipelines}
-    return next((code for code in (EXIT_FAILED, EXIT_REFUSED) if code in codes), EXIT_OK)
+    return next(
+        (code for code in (job.EXIT_FAILED, job.EXIT_REFUSED) if code in codes), job.EXIT_OK
+    )
 
 
 class SharedOutput:

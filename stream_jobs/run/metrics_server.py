@@ -12,12 +12,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    Metric,
-    SummaryMetricFamily,
-)
+from prometheus_client import core
 from prometheus_client.registry import Collector
 
 from connector.foundation import http_server
@@ -59,13 +54,13 @@ class MetricsCollector(Collector):
         self._metrics = metrics
         self._shown = ShownTables(tables_max)
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[core.Metric]:
         """Yield every metric that has a value now."""
         metrics = self._metrics
         yield self._gauge("up", "1 while the stream is open", float(metrics.streaming))
         yield self._gauge("start_time_seconds", "When the process began", metrics.started_at)
         if (failure := metrics.failure) is not None:
-            gauge = GaugeMetricFamily(
+            gauge = core.GaugeMetricFamily(
                 PREFIX + "last_failure_timestamp_seconds",
                 "When this run, or the one before it, failed",
                 labels=["pipeline", "code"],
@@ -102,11 +97,11 @@ class MetricsCollector(Collector):
         names = {(own.database, own.table) for own in shown.values()}
         yield from self._iceberg(None if other is None else names)
 
-    def _set_aside(self) -> Iterator[Metric]:
+    def _set_aside(self) -> Iterator[core.Metric]:
         aside = self._metrics.set_aside()
         text = "Tables that cannot go on, while the others do"
         yield self._gauge("tables_set_aside", text, len(aside))
-        family = GaugeMetricFamily(
+        family = core.GaugeMetricFamily(
             PREFIX + "set_aside", "1 for each of these tables", labels=[*_LABELS, "code"]
         )
         for record in aside.values():
@@ -114,14 +109,14 @@ class MetricsCollector(Collector):
             family.add_metric([*self._labels(database, table), record.code], 1)
         yield family
 
-    def _batches(self) -> Iterator[Metric]:
+    def _batches(self) -> Iterator[core.Metric]:
         metrics = self._metrics
         pipeline = [metrics.pipeline]
         for name, text, value in (
             ("batches", "Batches that were applied", metrics.batches),
             ("records", "Records of the applied batches", metrics.records),
         ):
-            counter = CounterMetricFamily(PREFIX + name, text, labels=["pipeline"])
+            counter = core.CounterMetricFamily(PREFIX + name, text, labels=["pipeline"])
             counter.add_metric(pipeline, value)
             yield counter
         labels = {"pipeline": metrics.pipeline}
@@ -135,7 +130,7 @@ class MetricsCollector(Collector):
             metrics.latencies,
             labels,
         )
-        summary = SummaryMetricFamily(
+        summary = core.SummaryMetricFamily(
             PREFIX + "phase_seconds", "Seconds of a part of a batch", labels=["pipeline", "phase"]
         )
         for phase, seconds in metrics.phases.items():
@@ -149,25 +144,25 @@ class MetricsCollector(Collector):
         running = 0.0 if began_at is None else now - began_at
         yield self._gauge("running_batch_seconds", "Age of the current batch, or 0", running)
 
-    def _tables(self, tables: list[TableMetrics]) -> Iterator[Metric]:
+    def _tables(self, tables: list[TableMetrics]) -> Iterator[core.Metric]:
         for name, text, value in _GAUGES:
-            gauge = GaugeMetricFamily(PREFIX + name, text, labels=_LABELS)
+            gauge = core.GaugeMetricFamily(PREFIX + name, text, labels=_LABELS)
             for table in tables:
                 if (figure := value(table)) is not None:
                     gauge.add_metric(self._labels(table.database, table.table), figure)
             yield gauge
-        changes = CounterMetricFamily(
+        changes = core.CounterMetricFamily(
             PREFIX + "changes",
             "Changes that were read, by what became of them",
             labels=[*_LABELS, "kind"],
         )
-        commits = SummaryMetricFamily(
+        commits = core.SummaryMetricFamily(
             PREFIX + "commit_seconds", "Seconds of a commit to the table", labels=_LABELS
         )
-        written = CounterMetricFamily(
+        written = core.CounterMetricFamily(
             PREFIX + "written_bytes", "Bytes that were written to the table", labels=_LABELS
         )
-        changed = CounterMetricFamily(
+        changed = core.CounterMetricFamily(
             PREFIX + "changed_bytes", "Bytes of the values that changed", labels=_LABELS
         )
         for table in tables:
@@ -179,8 +174,8 @@ class MetricsCollector(Collector):
             changed.add_metric(labels, table.changed_bytes)
         yield from (changes, commits, written, changed)
 
-    def _lags(self, shown: Mapping[str, TableMetrics], lags: Mapping[str, float]) -> Metric:
-        gauge = GaugeMetricFamily(
+    def _lags(self, shown: Mapping[str, TableMetrics], lags: Mapping[str, float]) -> core.Metric:
+        gauge = core.GaugeMetricFamily(
             PREFIX + "lag_seconds", "How long the table is behind its topic", labels=_LABELS
         )
         for topic in sorted(shown.keys() & lags.keys()):
@@ -190,14 +185,14 @@ class MetricsCollector(Collector):
             gauge.add_metric(self._labels(OTHER, OTHER), max(others))
         return gauge
 
-    def _iceberg(self, shown: Collection[tuple[str, str]] | None) -> Iterator[Metric]:
+    def _iceberg(self, shown: Collection[tuple[str, str]] | None) -> Iterator[core.Metric]:
         now, every = time.time(), dict(self._metrics.iceberg())
-        lags = GaugeMetricFamily(
+        lags = core.GaugeMetricFamily(
             PREFIX + "iceberg_lag_seconds",
             "How long the Iceberg table is behind the Delta table",
             labels=_LABELS,
         )
-        failures = CounterMetricFamily(
+        failures = core.CounterMetricFamily(
             PREFIX + "iceberg_failures", "Versions that were not published", labels=_LABELS
         )
         others = []
@@ -220,8 +215,8 @@ class MetricsCollector(Collector):
     def _labels(self, database: str, table: str) -> list[str]:
         return [self._metrics.pipeline, database, table]
 
-    def _gauge(self, name: str, text: str, value: float) -> Metric:
-        gauge = GaugeMetricFamily(PREFIX + name, text, labels=["pipeline"])
+    def _gauge(self, name: str, text: str, value: float) -> core.Metric:
+        gauge = core.GaugeMetricFamily(PREFIX + name, text, labels=["pipeline"])
         gauge.add_metric([self._metrics.pipeline], value)
         return gauge
 

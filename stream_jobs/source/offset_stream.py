@@ -27,34 +27,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
+from pyspark.sql.streaming import datasource
 
 from connector.foundation.errors import ConnectorError
 from connector.foundation.errors.message import Message
 from stream_jobs.errors import job_errors
+from stream_jobs.source import topics
 from stream_jobs.source.topic_filter import NO_SKIPPED_TABLES, SkippedTables, TopicFilter
-from stream_jobs.source.topics import (
-    BrokerConfig,
-    OffsetRange,
-    Offsets,
-    advance_offsets,
-    limit_offsets,
-    nest_offsets,
-    row_topics,
-    schema_topic,
-)
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from stream_jobs.source.client import KafkaClient
 
-    Begin = Callable[[KafkaClient, Iterable[str]], Offsets]
+    Begin = Callable[[KafkaClient, Iterable[str]], topics.Offsets]
 
 
 _PACKED: Final = "([A-Za-z0-9+/=]+)"
@@ -96,26 +82,26 @@ _IDLE_DISCOVERY_PART: Final = 1 / 300
 _DISCOVERY_SECONDS_MAX: Final = 60.0
 
 
-def _nowhere(client: KafkaClient, topics: Iterable[str]) -> Offsets:
+def _nowhere(client: KafkaClient, names: Iterable[str]) -> topics.Offsets:
     """Return no offsets: all topics are read as a whole."""
-    del client, topics
+    del client, names
     return {}
 
 
 class RangePartition(InputPartition):
     """All ranges of a batch: one task of Spark returns them."""
 
-    def __init__(self, ranges: list[OffsetRange]) -> None:
+    def __init__(self, ranges: list[topics.OffsetRange]) -> None:
         super().__init__(None)
         self.ranges = ranges
 
 
-class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class RangeStreamReader(DataSourceStreamReader, datasource.SupportsTriggerAvailableNow):
     """Tells Spark how far the topics go."""
 
     def __init__(
         self,
-        facts: BrokerConfig,
+        facts: topics.BrokerConfig,
         prefix: str,
         max_offsets: int,
         secret: str,
@@ -140,31 +126,31 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._discovery_seconds = 0.0
         # Where a batch would begin, and the ends of the topics, while nothing is after them; and
         # how long their records are waited for.
-        self._idle: tuple[Offsets, Offsets] | None = None
+        self._idle: tuple[topics.Offsets, topics.Offsets] | None = None
         self._wait_seconds = _WAIT_SECONDS
         # With Trigger.AvailableNow, where the query ends.
-        self._target: Offsets | None = None
+        self._target: topics.Offsets | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what the task does not need to which the reader is sent."""
         return self.__dict__ | {"_client": None, "_begin": _nowhere}
 
-    def initialOffset(self) -> Offsets:  # noqa: N802  # Spark's name
+    def initialOffset(self) -> topics.Offsets:  # noqa: N802  # Spark's name
         """Return where a new checkpoint begins; topics that are not there are read as a whole."""
         with _carrying(self._secret):
             client = self._connected()
-            return self._begin(client, row_topics(self._prefix, client.partition_counts()))
+            return self._begin(client, topics.row_topics(self._prefix, client.partition_counts()))
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # Spark's name
+    def getDefaultReadLimit(self) -> datasource.ReadLimit:  # noqa: N802  # Spark's name
         """Return the limit of a batch."""
-        return ReadMaxRows(self._max_offsets)
+        return datasource.ReadMaxRows(self._max_offsets)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  # Spark's name
         """Keep the ends of the topics: the query stops there."""
         with _carrying(self._secret):
             self._target = self._ends()
 
-    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802  # Spark's
+    def latestOffset(self, start: topics.Offsets, limit: datasource.ReadLimit) -> topics.Offsets:  # noqa: N802  # Spark's
         """Return the end of the next batch."""
         with _carrying(self._secret):
             if self._idle is not None and self._idle[0] == start and self._is_quiet(self._idle[1]):
@@ -176,16 +162,16 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     return start
                 ends = self._ends()
             begun = self._with_first(start or {}, ends)
-            if isinstance(limit, ReadAllAvailable):
-                return advance_offsets(begun, ends)
-            return limit_offsets(begun, ends, self._max_offsets)
+            if isinstance(limit, datasource.ReadAllAvailable):
+                return topics.advance_offsets(begun, ends)
+            return topics.limit_offsets(begun, ends, self._max_offsets)
 
-    def partitions(self, start: Offsets, end: Offsets) -> list[RangePartition]:
+    def partitions(self, start: topics.Offsets, end: topics.Offsets) -> list[RangePartition]:
         """Return the ranges of the topics with new records, with all of their partitions."""
         with _carrying(self._secret):
             begun = self._with_first(start or {}, end)
         ranges = [
-            OffsetRange(topic, int(number), begun[topic][number], offset)
+            topics.OffsetRange(topic, int(number), begun[topic][number], offset)
             for topic, offsets in end.items()
             if offsets != (start or {}).get(topic)
             for number, offset in offsets.items()
@@ -204,19 +190,19 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._client = KafkaClient(self._facts)
         return self._client
 
-    def _ends(self) -> Offsets:
+    def _ends(self) -> topics.Offsets:
         client = self._connected()
         began = time.monotonic()
         if began - self._looked_at >= self._due(_DISCOVERY_SECONDS, _DISCOVERY_PART):
             counts = client.partition_counts()
-            topics = row_topics(self._prefix, counts)
-            self._topics = self._filter.without_skipped(client, topics)
-            schemas = schema_topic(self._prefix)
+            known = topics.row_topics(self._prefix, counts)
+            self._topics = self._filter.without_skipped(client, known)
+            schemas = topics.schema_topic(self._prefix)
             if schemas in counts:
                 self._topics[schemas] = counts[schemas]
             self._looked_at = time.monotonic()
             self._discovery_seconds = self._looked_at - began
-        return nest_offsets(
+        return topics.nest_offsets(
             client.end_offsets(
                 (topic, n) for topic, count in self._topics.items() for n in range(count)
             )
@@ -226,7 +212,7 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return after how many seconds topics are looked for again, which takes `part` of them."""
         return min(max(seconds, self._discovery_seconds / part), _DISCOVERY_SECONDS_MAX)
 
-    def _is_quiet(self, ends: Offsets) -> bool:
+    def _is_quiet(self, ends: topics.Offsets) -> bool:
         """Wait until there is something after `ends`; return whether there is nothing.
 
         When topics are due to be looked for, there may be something.
@@ -246,7 +232,7 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._idle, self._looked_at = None, -math.inf
         return False
 
-    def _with_first(self, start: Offsets, ends: Offsets) -> Offsets:
+    def _with_first(self, start: topics.Offsets, ends: topics.Offsets) -> topics.Offsets:
         """Return `start` with the first offsets of the partitions that it does not have."""
         new = [
             (topic, int(number))
@@ -254,18 +240,18 @@ class RangeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for number in offsets
             if number not in start.get(topic, {})
         ]
-        first = nest_offsets(self._connected().first_offsets(new)) if new else {}
+        first = topics.nest_offsets(self._connected().first_offsets(new)) if new else {}
         return {topic: first.get(topic, {}) | start.get(topic, {}) for topic in {**first, **start}}
 
 
-def _is_after(ends: Offsets, start: Offsets) -> bool:
+def _is_after(ends: topics.Offsets, start: topics.Offsets) -> bool:
     """Return whether there is a record after `start`, which may have other topics, too."""
     return any((start or {}).get(topic) != offsets for topic, offsets in ends.items())
 
 
 def read_ranges_stream(
     session: SparkSession,
-    facts: BrokerConfig,
+    facts: topics.BrokerConfig,
     prefix: str,
     max_offsets: int,
     secret: str,

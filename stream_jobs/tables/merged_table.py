@@ -20,26 +20,9 @@ from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import CommitConflict, MirrorError, job_errors, setting_errors, shard_errors
 from stream_jobs.source.table_schema import Shard, TableSchema
+from stream_jobs.tables import mirror_metadata, shard_table
 from stream_jobs.tables.column_changes import ColumnChange
-from stream_jobs.tables.mirror_metadata import (
-    KEY_PROPERTY,
-    MODE_PROPERTY,
-    PLACE_PROPERTY,
-    SHARD_PROPERTY,
-    TABLE_PROPERTY,
-    properties_of,
-    shard_properties,
-)
 from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
-from stream_jobs.tables.shard_table import (
-    LISTS,
-    PROGRESS,
-    TRIES,
-    ShardTable,
-    SharedDelta,
-    refuse_other_key,
-    shard_lists,
-)
 
 _COMMENT: Final = "the shard: which table of the source the row belongs to"
 
@@ -52,15 +35,18 @@ class MergedTable:
         self._storage = storage
         self.path = path
         self._lock = threading.RLock()
-        self._shared: SharedDelta | None = None
+        self._shared: shard_table.SharedDelta | None = None
 
     @property
     def exists(self) -> bool:
         """Whether there is a mirror with shards, as far as is known."""
         shared = self._shared
-        return shared is not None and SHARD_PROPERTY in shared.delta.snapshot.configuration
+        return (
+            shared is not None
+            and mirror_metadata.SHARD_PROPERTY in shared.delta.snapshot.configuration
+        )
 
-    def open(self, shard: Shard, table: str, base: str) -> ShardTable | None:
+    def open(self, shard: Shard, table: str, base: str) -> shard_table.ShardTable | None:
         """Return the newest version of a shard, which is `table`; None if the mirror lacks it.
 
         Raises MirrorError if the shard is another table, if the mirror has another column of
@@ -71,21 +57,21 @@ class MergedTable:
             if shared is None:
                 return None
             snapshot, path = shared.delta.snapshot, f"{base.rstrip('/')}/{self.path}"
-            before = snapshot.configuration.get(SHARD_PROPERTY)
+            before = snapshot.configuration.get(mirror_metadata.SHARD_PROPERTY)
             if before is None:
                 raise MirrorError(job_errors.ANOTHER_TABLE, path=path, table=table)
             if before != shard.column:
                 facts = {"path": path, "before": before, "now": shard.column}
                 raise MirrorError(shard_errors.OTHER_SHARD_COLUMN, table=table, **facts)
-            for value, known in shard_lists(snapshot).items():
-                owner = known.properties[TABLE_PROPERTY]
+            for value, known in shard_table.shard_lists(snapshot).items():
+                owner = known.properties[mirror_metadata.TABLE_PROPERTY]
                 if owner == table and value != shard.value:
                     facts = {"path": path, "before": value, "now": shard.value}
                     raise MirrorError(shard_errors.OTHER_SHARD, table=table, **facts)
                 if owner != table and value == shard.value:
                     names = {"others": [owner], "shard": value, "name": self.path}
                     raise MirrorError(shard_errors.SHARD_TWICE, table=table, **names)
-            return ShardTable(shared, shard.value) if _has(snapshot, shard) else None
+            return shard_table.ShardTable(shared, shard.value) if _has(snapshot, shard) else None
 
     def remove(self, shard: Shard, table: str, base: str) -> None:
         """Remove a shard with its rows, and the columns that no other one has.
@@ -108,7 +94,7 @@ class MergedTable:
         progress: str,
         properties: Mapping[str, str],
         mode: Mode,
-    ) -> ShardTable:
+    ) -> shard_table.ShardTable:
         """Add the shard of `schema` without rows; the first one creates the table.
 
         `columns` are those that it would have alone. Raises MirrorError if it does not fit the
@@ -119,7 +105,7 @@ class MergedTable:
         with self._lock:
             _repeated(lambda: self._add(schema, columns, progress, properties, mode))
             assert self._shared is not None
-            return ShardTable(self._shared, shard.value)
+            return shard_table.ShardTable(self._shared, shard.value)
 
     def _add(
         self,
@@ -134,14 +120,14 @@ class MergedTable:
             self._join(shared.delta, schema, columns, progress, mode)
             return
         delta = self._create(schema, columns, progress, properties, mode)
-        self._shared = SharedDelta(delta, self._lock)
+        self._shared = shard_table.SharedDelta(delta, self._lock)
 
-    def _load(self) -> SharedDelta | None:
+    def _load(self) -> shard_table.SharedDelta | None:
         """Return the newest version of the table; None if there is none."""
         if self._shared is not None:
             self._shared.delta.refresh()
         elif (delta := DeltaTable.open(self._storage, self.path)) is not None:
-            self._shared = SharedDelta(delta, self._lock)
+            self._shared = shard_table.SharedDelta(delta, self._lock)
         return self._shared
 
     def _create(
@@ -174,12 +160,12 @@ class MergedTable:
         assert shard is not None
         snapshot = delta.snapshot
         metadata = snapshot.metadata
-        lists = shard_lists(snapshot)
+        lists = shard_table.shard_lists(snapshot)
         if not lists:
             # The last shard has left.
             metadata = metadata.with_properties(_properties(schema, mode))
         self._refuse_other_choices(metadata, schema, mode)
-        refuse_other_key(snapshot, "", schema)
+        shard_table.refuse_other_key(snapshot, "", schema)
         union = ColumnUnion.of(metadata, lists, shard.value, schema.name, self.path)
         described = [(column.name, column.type, column.metadata) for column in columns]
         made = new_columns(described, metadata.last_id)
@@ -194,7 +180,7 @@ class MergedTable:
 
     def _refuse_other_choices(self, metadata: Metadata, schema: TableSchema, mode: Mode) -> None:
         """Raise MirrorError if the mirror was made with another mode, or other partitions."""
-        before = metadata.configuration[MODE_PROPERTY]
+        before = metadata.configuration[mirror_metadata.MODE_PROPERTY]
         facts: dict[str, object] = {"table": schema.name, "path": self.path}
         if before != mode.name:
             raise MirrorError(job_errors.MODE_CHANGED, **facts, before=before, now=mode.name)
@@ -205,7 +191,7 @@ class MergedTable:
 
 def _repeated(commit: Callable[[], None]) -> None:
     """Call `commit` until no other writer comes in between; raises CommitConflict at some time."""
-    for _ in range(TRIES - 1):
+    for _ in range(shard_table.TRIES - 1):
         with suppress(CommitConflict):
             commit()
             return
@@ -213,7 +199,7 @@ def _repeated(commit: Callable[[], None]) -> None:
 
 
 def _has(snapshot: Snapshot, shard: Shard) -> bool:
-    return LISTS + shard.value in snapshot.domains
+    return shard_table.LISTS + shard.value in snapshot.domains
 
 
 def _properties(schema: TableSchema, mode: Mode) -> dict[str, str]:
@@ -222,11 +208,11 @@ def _properties(schema: TableSchema, mode: Mode) -> dict[str, str]:
     assert shard is not None
     key = [shard.column, *schema.key] if schema.key else []
     return {
-        TABLE_PROPERTY: schema.mirror_name,
-        KEY_PROPERTY: json.dumps(key, ensure_ascii=False),
-        PLACE_PROPERTY: json.dumps(schema.place, ensure_ascii=False),
-        SHARD_PROPERTY: shard.column,
-        MODE_PROPERTY: mode.name,
+        mirror_metadata.TABLE_PROPERTY: schema.mirror_name,
+        mirror_metadata.KEY_PROPERTY: json.dumps(key, ensure_ascii=False),
+        mirror_metadata.PLACE_PROPERTY: json.dumps(schema.place, ensure_ascii=False),
+        mirror_metadata.SHARD_PROPERTY: shard.column,
+        mirror_metadata.MODE_PROPERTY: mode.name,
     }
 
 
@@ -234,10 +220,10 @@ def _domains(schema: TableSchema, columns: Sequence[Column], progress: str) -> d
     """Return what the log holds of a shard."""
     shard = schema.chosen.shard
     assert shard is not None
-    own = shard_properties(properties_of(schema))
+    own = mirror_metadata.shard_properties(mirror_metadata.properties_of(schema))
     return {
-        LISTS + shard.value: ShardList.of(columns, own).write(),
-        PROGRESS + shard.value: progress,
+        shard_table.LISTS + shard.value: ShardList.of(columns, own).write(),
+        shard_table.PROGRESS + shard.value: progress,
     }
 
 

@@ -37,17 +37,12 @@ from stream_jobs.errors import (
 )
 from stream_jobs.source.column_types import ColumnType, holds_all_values
 from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables import mirror_metadata
 from stream_jobs.tables.column_changes import ColumnChange
-from stream_jobs.tables.mirror_metadata import (
-    DOMAIN,
-    KEY_PROPERTY,
-    SHARD_PROPERTY,
-    shard_properties,
-)
 from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
 
-LISTS: Final = f"{DOMAIN}/shard/"
-PROGRESS: Final = f"{DOMAIN}/progress/"
+LISTS: Final = f"{mirror_metadata.DOMAIN}/shard/"
+PROGRESS: Final = f"{mirror_metadata.DOMAIN}/progress/"
 
 # So often another writer may be faster.
 TRIES: Final = 20
@@ -82,13 +77,13 @@ def shard_snapshot(whole: Snapshot, shard: str) -> Snapshot:
     files = {
         path: file for path, file in whole.files.items() if shard_of_file(whole, file) == shard
     }
-    domains = {DOMAIN: whole.domains[PROGRESS + shard]}
+    domains = {mirror_metadata.DOMAIN: whole.domains[PROGRESS + shard]}
     return replace(whole, metadata=metadata, files=files, domains=domains)
 
 
 def shard_column(metadata: Metadata) -> Column:
     """Return the column of a mirror that says which shard a row belongs to."""
-    name = metadata.configuration[SHARD_PROPERTY]
+    name = metadata.configuration[mirror_metadata.SHARD_PROPERTY]
     return next(column for column in metadata.columns if column.name == name)
 
 
@@ -188,11 +183,11 @@ class ShardTable(DeltaTable):
             replace(file, partition_values={**values, **file.partition_values})
             for file in change.new
         ]
-        domains = {PROGRESS + self._shard: change.domains[DOMAIN]}
+        domains = {PROGRESS + self._shard: change.domains[mirror_metadata.DOMAIN]}
         metadata = None
         if change.metadata is not None:
             metadata = self._united(base, change.metadata)
-            own = shard_properties(change.metadata.configuration)
+            own = mirror_metadata.shard_properties(change.metadata.configuration)
             domains[LISTS + self._shard] = ShardList.of(change.metadata.columns, own).write()
         whole.commit(replace(change, new=new, domains=domains, metadata=metadata), operation)
         self._add_costs(whole.take_costs())
@@ -275,7 +270,7 @@ class ShardTable(DeltaTable):
 def refuse_other_key(whole: Snapshot, shard: str, schema: TableSchema) -> None:
     """Raise MirrorError if a shard with the columns of `schema` has another key than the others."""
     for value, other in shard_lists(whole).items():
-        key = tuple(json.loads(other.properties[KEY_PROPERTY]))
+        key = tuple(json.loads(other.properties[mirror_metadata.KEY_PROPERTY]))
         if value != shard and key != schema.key:
             raise MirrorError(
                 shard_errors.SHARD_KEY,

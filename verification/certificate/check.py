@@ -9,13 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 from connector.binlog.gtid import AnyGtidSet, contains_all, parse_gtid_set
+from connector.foundation import errors
 from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
-from connector.foundation.errors import (
-    ConnectorError,
-    SourceRefused,
-    SourceUnavailable,
-    UnsupportedChange,
-)
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.stream.snapshot.jobs import PlanJob
 from connector.stream.snapshot.table_plan import plan
@@ -29,16 +24,8 @@ from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from stream_jobs.tables.mirror_table import MirrorTable
-from verification.certificate import certificate_errors
+from verification.certificate import certificate_errors, range_sums
 from verification.certificate.document import Certificate, CertifiedTable, RangeSums
-from verification.certificate.range_sums import (
-    SourceSql,
-    Sums,
-    duckdb_sql,
-    places_of,
-    ranges_of,
-    take_rows,
-)
 from verification.certificate.table_proof import CURRENT_ROWS
 from verification.changed_keys import VERSION_GONE
 from verification.key_ranges import KeyNumber
@@ -68,7 +55,7 @@ class CheckedTable:
     different: list[DifferentRange] = field(default_factory=list)
     # The source has changed since, so ranges may differ for that alone.
     is_later: bool = False
-    error: ConnectorError | None = None
+    error: errors.ConnectorError | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -106,10 +93,10 @@ def check_tables(certificate: Certificate, show: Show) -> Iterator[CheckedTable]
     for own in certificate.tables:
         result = CheckedTable(own.table, "table", ranges=len(own.ranges))
         try:
-            sums = Sums(len(own.ranges))
+            sums = range_sums.Sums(len(own.ranges))
             _sum_table(_mirror_of(certificate, own), own, sums, show)
             _compare(own, sums, result)
-        except ConnectorError as error:
+        except errors.ConnectorError as error:
             result.error = error
         yield result
 
@@ -150,19 +137,19 @@ def _key_of(own: CertifiedTable) -> tuple[str, KeyNumber] | None:
     return None
 
 
-def _sum_table(mirror: MirrorSide, own: CertifiedTable, sums: Sums, show: Show) -> None:
+def _sum_table(mirror: MirrorSide, own: CertifiedTable, sums: range_sums.Sums, show: Show) -> None:
     columns = [cast("SchemaColumn", column) for column in own.columns]
     text, key = MirrorText.of_mirror(columns), _key_of(own)
     number = None if key is None else key[1]
-    ranges = ranges_of(_bounds(own.ranges), number)
+    ranges = range_sums.ranges_of(_bounds(own.ranges), number)
     where = CURRENT_ROWS.get(mirror.mode, "")
-    if text is None or duckdb_sql(text, key, ranges, where) != own.table_sql:
+    if text is None or range_sums.duckdb_sql(text, key, ranges, where) != own.table_sql:
         facts = {"table": own.table, "place": own.delta.path}
         raise MirrorError(certificate_errors.OTHER_COLUMNS, **facts)
     done = 0
     try:
         for rows in mirror.batches(mirror.snapshot):
-            places = places_of(rows, None if key is None else key[0], ranges)
+            places = range_sums.places_of(rows, None if key is None else key[0], ranges)
             sums.add(places, text.of_rows(rows))
             done += rows.num_rows
             show(own.table, done, own.rows)
@@ -192,27 +179,31 @@ def _checked_source(
 ) -> CheckedTable:
     result = CheckedTable(own.table, "source", ranges=len(own.ranges))
     try:
-        sums = Sums(len(own.ranges))
+        sums = range_sums.Sums(len(own.ranges))
         _sum_source(session, own, sums, limits, show)
         _compare(own, sums, result)
-    except SourceUnavailable:
+    except errors.SourceUnavailable:
         raise
-    except ConnectorError as error:
+    except errors.ConnectorError as error:
         result.error = error
     return result
 
 
 def _sum_source(
-    session: SelectSession, own: CertifiedTable, sums: Sums, limits: SnapshotSettings, show: Show
+    session: SelectSession,
+    own: CertifiedTable,
+    sums: range_sums.Sums,
+    limits: SnapshotSettings,
+    show: Show,
 ) -> None:
     database, _, table = own.table.partition(".")
     facts: dict[str, Any] = {"table": own.table, "place": session.name}
     try:
         selected = plan(session, PlanJob(0, database, table), limits).table
     except TableMissing as error:
-        raise SourceRefused(certificate_errors.NO_TABLE, **facts) from error
-    except UnsupportedChange as error:
-        raise SourceRefused(certificate_errors.OTHER_COLUMNS, **facts) from error
+        raise errors.SourceRefused(certificate_errors.NO_TABLE, **facts) from error
+    except errors.UnsupportedChange as error:
+        raise errors.SourceRefused(certificate_errors.OTHER_COLUMNS, **facts) from error
     columns = selected.schema.columns
     schema = TableSchema(database, table, "", PackedSequence(0, 0), columns)
     names = [column["name"] for column in own.columns]
@@ -221,15 +212,15 @@ def _sum_source(
         None,
     )
     text = RowText.of(session, schema, names) if set(names) <= schema.by_name.keys() else None
-    ranges = ranges_of(_bounds(own.ranges), key)
+    ranges = range_sums.ranges_of(_bounds(own.ranges), key)
     if text is None or len(ranges) != len(own.ranges):
-        raise SourceRefused(certificate_errors.OTHER_COLUMNS, **facts)
-    statements = SourceSql(selected.quoted_name, key, text)
+        raise errors.SourceRefused(certificate_errors.OTHER_COLUMNS, **facts)
+    statements = range_sums.SourceSql(selected.quoted_name, key, text)
     if statements.whole(ranges) != own.source_sql:
-        raise SourceRefused(certificate_errors.OTHER_COLUMNS, **facts)
+        raise errors.SourceRefused(certificate_errors.OTHER_COLUMNS, **facts)
     done = 0
     for places, sql in statements.parts(ranges):
-        done += take_rows(sums, places, session.query(sql))
+        done += range_sums.take_rows(sums, places, session.query(sql))
         show(own.table, done, own.rows)
 
 
@@ -247,7 +238,9 @@ def _is_later(certificate: Certificate, session: SelectSession) -> bool:
     known = [_gtid_set(session, name, flavour) for name in names]
     having = [own for own in known if contains_all(own, wanted)]
     if not having:
-        raise SourceUnavailable(certificate_errors.OTHER_SOURCE, server=session.name, gtids=text)
+        raise errors.SourceUnavailable(
+            certificate_errors.OTHER_SOURCE, server=session.name, gtids=text
+        )
     return not any(contains_all(wanted, own) for own in having)
 
 
@@ -260,7 +253,7 @@ def _bounds(ranges: Sequence[RangeSums]) -> Iterable[tuple[str | None, str | Non
     return ((own.low, own.high) for own in ranges)
 
 
-def _compare(own: CertifiedTable, sums: Sums, result: CheckedTable) -> None:
+def _compare(own: CertifiedTable, sums: range_sums.Sums, result: CheckedTable) -> None:
     result.rows = int(sums.rows.sum())
     for place, certified in enumerate(own.ranges):
         found = int(sums.rows[place]), sums.totals(place)

@@ -19,26 +19,7 @@ from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
-from verification.certificate import certificate_errors, range_sums
-from verification.certificate.document import (
-    FORM,
-    VERSION,
-    Certificate,
-    CertifiedTable,
-    DeltaVersion,
-    IcebergSnapshot,
-    LeftOutTable,
-    MirrorState,
-    RangeSums,
-    Setup,
-    SourceState,
-)
-from verification.certificate.table_proof import (
-    CutVersion,
-    ProvenTable,
-    TableProof,
-    version_at,
-)
+from verification.certificate import certificate_errors, document, range_sums, table_proof
 from verification.mirror_side import MirrorSide
 from verification.pipeline import Pipeline
 from verification.report import Verdict
@@ -90,7 +71,7 @@ class CertifiedResult:
 class Certification:
     """A certificate, and what became of each table."""
 
-    certificate: Certificate | None  # None: of no table
+    certificate: document.Certificate | None  # None: of no table
     results: list[CertifiedResult]
 
 
@@ -144,7 +125,7 @@ class _Run:
         self._show = show
         self._choices = TableOptionsResolver.of_settings(job)
         self._sides = SideFactory(pipeline, job, None, storage, self._choices)
-        self._tables: list[CertifiedTable] = []
+        self._tables: list[document.CertifiedTable] = []
         self.results: list[CertifiedResult] = []
 
     def add(self, name: tuple[str, str]) -> None:
@@ -172,8 +153,8 @@ class _Run:
             mirror = self._sides.of(source, may_fold=False)
             if not isinstance(mirror, MirrorSide):
                 raise MirrorError(certificate_errors.NO_ROWS, table=result.name)
-            version = version_at(mirror, result.name, self._cut)
-            proof = TableProof(
+            version = table_proof.version_at(mirror, result.name, self._cut)
+            proof = table_proof.TableProof(
                 pipeline, source, mirror, version, lambda *rows: self._show(result.name, *rows)
             )
             proven = proof.run()
@@ -185,16 +166,20 @@ class _Run:
             self._tables.append(self._table(source, mirror, version, proven))
 
     def _table(
-        self, source: SourceTable, mirror: MirrorSide, version: CutVersion, proven: ProvenTable
-    ) -> CertifiedTable:
+        self,
+        source: SourceTable,
+        mirror: MirrorSide,
+        version: table_proof.CutVersion,
+        proven: table_proof.ProvenTable,
+    ) -> document.CertifiedTable:
         own, by_name = version.own, source.schema.by_name
         path = f"{self._root}/{own.path}"
         scan = f"delta_scan({_quoted(reader_uri(path))}, version => {own.version})"
-        return CertifiedTable(
+        return document.CertifiedTable(
             table=source.schema.name,
             columns=[dict(by_name[name]) for name in mirror.columns],
             mode=mirror.mode,
-            delta=DeltaVersion(
+            delta=document.DeltaVersion(
                 path=path, version=own.version, table_id=own.generation, view=_view(scan)
             ),
             iceberg=self._iceberg(source, own.path),
@@ -205,7 +190,7 @@ class _Run:
             ranges=[_range(proven, place) for place in range(len(proven.ranges))],
         )
 
-    def _iceberg(self, source: SourceTable, path: str) -> IcebergSnapshot | None:
+    def _iceberg(self, source: SourceTable, path: str) -> document.IcebergSnapshot | None:
         """Return the snapshot of the Iceberg table with the tag of the cut, if there is one."""
         if not self._choices.has_iceberg(source.schema.database, source.schema.table):
             return None
@@ -216,21 +201,21 @@ class _Run:
             return None
         location = files.location(path)
         scan = f"iceberg_scan({_quoted(location)}, snapshot_from_id => {snapshot})"
-        return IcebergSnapshot(location=location, snapshot_id=snapshot, view=_view(scan))
+        return document.IcebergSnapshot(location=location, snapshot_id=snapshot, view=_view(scan))
 
-    def certificate(self) -> Certificate | None:
+    def certificate(self) -> document.Certificate | None:
         """Return the certificate of all tables that were added; None if none is certified."""
         if not self._tables:
             return None
         cut = self._cut
         committed = cut.source_time_ms
-        return Certificate(
-            form=FORM,
-            version=VERSION,
+        return document.Certificate(
+            form=document.FORM,
+            version=document.VERSION,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             made_by=f"binlog-connector {PROGRAM}",
             checksum=range_sums.IN_WORDS,
-            source=SourceState(
+            source=document.SourceState(
                 server_uuid=self._pipeline.server_uuid,
                 flavour="mariadb" if cut.flavour == "mariadb" else "mysql",
                 gtid_set=cut.gtid,
@@ -241,11 +226,13 @@ class _Run:
                     timespec="milliseconds"
                 ),
             ),
-            mirror=MirrorState(path=self._root, cut=cut.number, seq=cut.seq),
-            setup=Setup(source=list(range_sums.SOURCE_SETUP), table=list(range_sums.TABLE_SETUP)),
+            mirror=document.MirrorState(path=self._root, cut=cut.number, seq=cut.seq),
+            setup=document.Setup(
+                source=list(range_sums.SOURCE_SETUP), table=list(range_sums.TABLE_SETUP)
+            ),
             tables=self._tables,
             left_out=[
-                LeftOutTable(table=result.name, reason=result.reason)
+                document.LeftOutTable(table=result.name, reason=result.reason)
                 for result in self.results
                 if result.verdict != "equal"
             ],
@@ -261,14 +248,14 @@ def _view(scan: str) -> str:
     return f"CREATE OR REPLACE VIEW {range_sums.VIEW} AS SELECT * FROM {scan}"  # noqa: S608 - a quoted path
 
 
-def _bounds(proven: ProvenTable, place: int) -> tuple[str | None, str | None]:
+def _bounds(proven: table_proof.ProvenTable, place: int) -> tuple[str | None, str | None]:
     return range_sums.bounds_of(proven.ranges, proven.key, place)
 
 
-def _range(proven: ProvenTable, place: int) -> RangeSums:
+def _range(proven: table_proof.ProvenTable, place: int) -> document.RangeSums:
     low, high = _bounds(proven, place)
     rows, sums = int(proven.mirror.rows[place]), proven.mirror.totals(place)
-    return RangeSums(part=place, low=low, high=high, rows=rows, sums=sums)
+    return document.RangeSums(part=place, low=low, high=high, rows=rows, sums=sums)
 
 
 def report_of(results: Sequence[CertifiedResult]) -> list[dict[str, Any]]:

@@ -27,15 +27,7 @@ from stream_jobs.cuts.cut import CutTable
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.errors import MirrorError
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
-from verification.certificate import certificate_errors
-from verification.certificate.range_sums import (
-    ROWS_OF_A_RANGE,
-    SourceSql,
-    Sums,
-    duckdb_sql,
-    places_of,
-    take_rows,
-)
+from verification.certificate import certificate_errors, range_sums
 from verification.key_ranges import KeyNumber, KeyRanges, numbers_of
 from verification.keyless_check import SnapshotPosition, SourceSnapshot
 from verification.mirror_side import MirrorSide
@@ -70,8 +62,8 @@ class ProvenTable:
 
     key: KeyNumber | None
     ranges: KeyRanges
-    mirror: Sums
-    source: Sums
+    mirror: range_sums.Sums
+    source: range_sums.Sums
     source_sql: str
     table_sql: str
     changes: int  # records that were taken back
@@ -122,8 +114,8 @@ class TableProof:
             if self._key is not None:
                 keys = map(numbers_of, mirror.keys(version.snapshot))
                 live = version.snapshot.live_rows
-                ranges = ranges.divided(keys, live, ROWS_OF_A_RANGE)
-            statements = SourceSql(self._source.quoted_name, self._key, self._text)
+                ranges = ranges.divided(keys, live, range_sums.ROWS_OF_A_RANGE)
+            statements = range_sums.SourceSql(self._source.quoted_name, self._key, self._text)
             sums = self._source_sums(snapshot, statements, ranges)
         changes = self._take_back(records, sums, ranges)
         named = None if self._key is None else (mirror.key[0], self._key)
@@ -133,7 +125,7 @@ class TableProof:
             self._mirror_sums(ranges),
             sums,
             statements.whole(ranges),
-            duckdb_sql(self._text, named, ranges, CURRENT_ROWS[mirror.mode]),
+            range_sums.duckdb_sql(self._text, named, ranges, CURRENT_ROWS[mirror.mode]),
             changes,
         )
 
@@ -184,18 +176,18 @@ class TableProof:
             raise MirrorError(certificate_errors.MOVING, **facts)
 
     def _source_sums(
-        self, snapshot: SourceSnapshot, statements: SourceSql, ranges: KeyRanges
-    ) -> Sums:
-        pipeline, sums = self._pipeline, Sums(len(ranges))
+        self, snapshot: SourceSnapshot, statements: range_sums.SourceSql, ranges: KeyRanges
+    ) -> range_sums.Sums:
+        pipeline, sums = self._pipeline, range_sums.Sums(len(ranges))
         kind = (self._source.quoted_name, "sums")
         for places, sql in statements.parts(ranges):
             # The session of the snapshot is busy: another one asks what the source says.
             with pipeline.pace.read(pipeline.session, Event(), kind) as turn:
-                turn.rows = rows = take_rows(sums, places, snapshot.query(sql))
+                turn.rows = rows = range_sums.take_rows(sums, places, snapshot.query(sql))
             self._count(rows)
         return sums
 
-    def _take_back(self, since: "_Since", sums: Sums, ranges: KeyRanges) -> int:
+    def _take_back(self, since: "_Since", sums: range_sums.Sums, ranges: KeyRanges) -> int:
         """Take back what the snapshot has and the cut has not; return how many records."""
         source = self._source
         names = source.schema.database, source.schema.table
@@ -207,14 +199,14 @@ class TableProof:
                 values = [record.value for record in records if record.op in ops]
                 if values:
                     rows = source.typed(values, image)
-                    places = places_of(rows, self._key_name, ranges)
+                    places = range_sums.places_of(rows, self._key_name, ranges)
                     sums.add(places, self._text.of_rows(rows), sign=sign)
         return changes
 
-    def _mirror_sums(self, ranges: KeyRanges) -> Sums:
-        sums = Sums(len(ranges))
+    def _mirror_sums(self, ranges: KeyRanges) -> range_sums.Sums:
+        sums = range_sums.Sums(len(ranges))
         for rows in self._mirror.batches(self._version.snapshot):
-            sums.add(places_of(rows, self._key_name, ranges), self._text.of_rows(rows))
+            sums.add(range_sums.places_of(rows, self._key_name, ranges), self._text.of_rows(rows))
             self._count(rows.num_rows)
         return sums
 

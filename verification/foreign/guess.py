@@ -17,13 +17,7 @@ from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import ConfigError
 from stream_jobs.errors import MirrorError
 from verification.digests import Digest, digest_pairs, row_digests
-from verification.foreign import foreign_errors
-from verification.foreign.column_mapping import (
-    ColumnMapping,
-    ColumnNames,
-    ColumnPair,
-    require_key,
-)
+from verification.foreign import column_mapping, foreign_errors
 from verification.foreign.forms import Form, forms_of, of_source
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.table_choice import TableChoice
@@ -51,8 +45,8 @@ class MappingGuess:
         chosen = choice.columns.items()
         named = {name: own.name for name, own in chosen if own.name is not None}
         skipped = [name for name, own in chosen if own.skip]
-        self._names = ColumnNames.of(schema, names, named, skipped)
-        require_key(schema, self._names)
+        self._names = column_mapping.ColumnNames.of(schema, names, named, skipped)
+        column_mapping.require_key(schema, self._names)
         self._forms: dict[str, list[Form]] = {}
         for column in schema.columns:
             name = column["name"]
@@ -66,9 +60,9 @@ class MappingGuess:
                 continue
             self._forms[name] = self._chosen(name, forms)
             self._require_distance(column, forms[0].kind)
-        require_key(schema, self._names)
+        column_mapping.require_key(schema, self._names)
 
-    def mapping(self) -> ColumnMapping:
+    def mapping(self) -> column_mapping.ColumnMapping:
         """Return the mapping; rows are read only if a column may have several forms."""
         first = {name: forms[0] for name, forms in self._forms.items()}
         if all(len(forms) == 1 for forms in self._forms.values()):
@@ -112,10 +106,12 @@ class MappingGuess:
     def _wrong(self, why: str) -> ConfigError:
         return ConfigError(foreign_errors.MAPPING_FORM, target=self._choice.target, why=why)
 
-    def _mapping(self, forms: Mapping[str, Form], notes: Mapping[str, str]) -> ColumnMapping:
+    def _mapping(
+        self, forms: Mapping[str, Form], notes: Mapping[str, str]
+    ) -> column_mapping.ColumnMapping:
         by_name = self._source.schema.by_name
         pairs = [
-            ColumnPair(
+            column_mapping.ColumnPair(
                 by_name[name],
                 self._names.targets[name],
                 forms[name],
@@ -125,7 +121,7 @@ class MappingGuess:
             )
             for name in self._forms
         ]
-        return ColumnMapping(self._source.schema, pairs, self._names)
+        return column_mapping.ColumnMapping(self._source.schema, pairs, self._names)
 
     def _digits(self, name: str) -> int | None:
         choice = self._choice.columns.get(name)
@@ -149,7 +145,7 @@ class MappingGuess:
             why = f"column {name} is {column['type'].upper()}, which has no {word}"
             raise self._wrong(why)
 
-    def _sample(self, mapping: ColumnMapping) -> pa.Table:
+    def _sample(self, mapping: column_mapping.ColumnMapping) -> pa.Table:
         """Return some rows of the target, evenly from its first batch."""
         for raw in islice(self._target.batches(mapping.targets), 1):
             live = mapping.live(raw)

@@ -19,13 +19,8 @@ from stream_jobs.delta import deletion_vectors
 from stream_jobs.errors import MirrorError, delta_errors
 from stream_jobs.iceberg.puffin import vector_of
 from verification.digests import row_digests
+from verification.foreign import iceberg_state
 from verification.foreign.file_target import FileReader, Part
-from verification.foreign.iceberg_state import (
-    EQUALITY_DELETES,
-    POSITION_DELETES,
-    IcebergFile,
-    IcebergState,
-)
 
 # The columns of files of positions, by their ids.
 _PATH_ID, _POSITION_ID = 2147483546, 2147483545
@@ -82,8 +77,8 @@ class DeadRows:
 
     def __init__(
         self,
-        state: IcebergState,
-        files: Iterable[IcebergFile],
+        state: iceberg_state.IcebergState,
+        files: Iterable[iceberg_state.IcebergFile],
         open_file: Callable[[str], pa.NativeFile | None],
         read_part: ReadPart,
     ) -> None:
@@ -91,18 +86,18 @@ class DeadRows:
         self._state = state
         self._open = open_file
         self._read_part = read_part
-        self._vectors: dict[str, IcebergFile] = {}
-        self._position_files: list[IcebergFile] = []
-        self._equality: dict[_Scope, list[IcebergFile]] = {}
+        self._vectors: dict[str, iceberg_state.IcebergFile] = {}
+        self._position_files: list[iceberg_state.IcebergFile] = []
+        self._equality: dict[_Scope, list[iceberg_state.IcebergFile]] = {}
         for file in files:
-            if file.content == EQUALITY_DELETES:
+            if file.content == iceberg_state.EQUALITY_DELETES:
                 # Without partitions, deletes apply to all files.
                 partition = file.partition if file.partition_values else None
                 scope = _Scope(file.equality_ids, partition)
                 self._equality.setdefault(scope, []).append(file)
-            elif file.content == POSITION_DELETES and file.is_vector:
+            elif file.content == iceberg_state.POSITION_DELETES and file.is_vector:
                 self._vectors[file.referenced or ""] = file
-            elif file.content == POSITION_DELETES:
+            elif file.content == iceberg_state.POSITION_DELETES:
                 self._position_files.append(file)
         self._positions: dict[str, list[tuple[int, Positions]]] | None = None
         self._deletes: dict[_Scope, _Deletes] = {}
@@ -112,7 +107,7 @@ class DeadRows:
         """About how many rows are deleted by their places."""
         return sum(file.rows for file in [*self._vectors.values(), *self._position_files])
 
-    def of(self, file: IcebergFile, part: Part) -> NDArray[np.bool_] | None:
+    def of(self, file: iceberg_state.IcebergFile, part: Part) -> NDArray[np.bool_] | None:
         """Return which rows of a data file are deleted; None if no row is."""
         positions = self._places(file)
         scopes = [
@@ -131,7 +126,7 @@ class DeadRows:
             dead[: file.rows] |= self._by_values(scope, file, part)[: file.rows]
         return dead
 
-    def _places(self, file: IcebergFile) -> Positions | None:
+    def _places(self, file: iceberg_state.IcebergFile) -> Positions | None:
         vector = self._vectors.get(file.uri)
         if vector is not None and vector.sequence >= file.sequence:
             return self._vector(vector)
@@ -144,7 +139,7 @@ class DeadRows:
         ]
         return np.concatenate(found) if found else None
 
-    def _vector(self, file: IcebergFile) -> Positions:
+    def _vector(self, file: iceberg_state.IcebergFile) -> Positions:
         blob = self._read_part(file.uri, file.offset, file.length)
         try:
             places = deletion_vectors.decode(vector_of(blob))
@@ -168,7 +163,9 @@ class DeadRows:
                     found.setdefault(path, []).append((file.sequence, places[codes == code]))
         return found
 
-    def _by_values(self, scope: _Scope, file: IcebergFile, part: Part) -> NDArray[np.bool_]:
+    def _by_values(
+        self, scope: _Scope, file: iceberg_state.IcebergFile, part: Part
+    ) -> NDArray[np.bool_]:
         if scope not in self._deletes:
             parts = []
             for delete in self._equality[scope]:

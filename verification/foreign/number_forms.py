@@ -14,14 +14,7 @@ import pyarrow.compute as pc
 
 from connector.foundation.contract import SchemaColumn
 from stream_jobs.source.column_types import DECIMAL_PRECISION_MAX
-from verification.foreign.form_parts import (
-    Reading,
-    decoded_kind,
-    from_base64,
-    is_bytes,
-    is_text,
-    same,
-)
+from verification.foreign import form_parts
 
 _TRUTH: Final = {"true": 1, "false": 0}
 # Doubles tell decimals of so many digits from each other.
@@ -30,30 +23,30 @@ DOUBLE_DIGITS: Final = 15
 _WIDE: Final = Context(prec=100)
 
 
-def integer(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
+def integer(column: SchemaColumn, kind: pa.DataType) -> Sequence[form_parts.Reading]:
     """Return the forms of an integer in a type."""
-    kind = decoded_kind(kind)
+    kind = form_parts.decoded_kind(kind)
     types = pa.types
     wrap = 1 << 64 if column["type"] == "bigint" and column.get("unsigned") else 0
     if types.is_boolean(kind):
-        return [Reading("boolean", int, lambda values: values.cast(pa.int8()))]
+        return [form_parts.Reading("boolean", int, lambda values: values.cast(pa.int8()))]
     if types.is_integer(kind):
-        readings = [Reading("number", int, same)]
+        readings = [form_parts.Reading("number", int, form_parts.same)]
         if wrap and types.is_signed_integer(kind):
             # Debezium's `bigint.unsigned.handling.mode=long`.
-            readings.append(Reading("number modulo 2^64", lambda value: value % wrap))
+            readings.append(form_parts.Reading("number modulo 2^64", lambda value: value % wrap))
         return readings
     if types.is_decimal(kind) or types.is_floating(kind):
-        return [Reading("number", _whole, same)]
-    if is_text(kind):
-        return [Reading("text", _whole_of_text, _numbers_of_texts)]
-    return [Reading("unscaled bytes", _unscaled)] if is_bytes(kind) else []
+        return [form_parts.Reading("number", _whole, form_parts.same)]
+    if form_parts.is_text(kind):
+        return [form_parts.Reading("text", _whole_of_text, _numbers_of_texts)]
+    return [form_parts.Reading("unscaled bytes", _unscaled)] if form_parts.is_bytes(kind) else []
 
 
-def year(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
+def year(column: SchemaColumn, kind: pa.DataType) -> Sequence[form_parts.Reading]:
     """Return the forms of a YEAR in a type."""
     if pa.types.is_date(kind):
-        return [Reading("first day", _year_of)]
+        return [form_parts.Reading("first day", _year_of)]
     return integer(column, kind)
 
 
@@ -70,7 +63,7 @@ class _Decimals:
         self._is_text = self._precision > DECIMAL_PRECISION_MAX
         self.own = pa.decimal128(min(self._precision, DECIMAL_PRECISION_MAX), self._scale)
 
-    def of_kind(self, kind: pa.DataType) -> Sequence[Reading]:
+    def of_kind(self, kind: pa.DataType) -> Sequence[form_parts.Reading]:
         types = pa.types
         if types.is_integer(kind):
             wide = pa.decimal128(DECIMAL_PRECISION_MAX, self._scale)
@@ -79,23 +72,24 @@ class _Decimals:
             return [self._exact("number", lambda values: values.cast(self.own))]
         if types.is_floating(kind):
             is_long = self._precision > DOUBLE_DIGITS
-            fast = same if is_long else self._of_doubles
-            return [Reading("double", self._of_double, None if self._is_text else fast)]
-        if is_text(kind):
+            fast = form_parts.same if is_long else self._of_doubles
+            return [form_parts.Reading("double", self._of_double, None if self._is_text else fast)]
+        if form_parts.is_text(kind):
             return [
                 self._exact("text", lambda values: values.cast(self.own)),
-                Reading(
-                    "base64 of unscaled bytes", lambda value: self._of_bytes(from_base64(value))
+                form_parts.Reading(
+                    "base64 of unscaled bytes",
+                    lambda value: self._of_bytes(form_parts.from_base64(value)),
                 ),
             ]
-        if is_bytes(kind):
-            return [Reading("unscaled bytes", self._of_bytes)]
+        if form_parts.is_bytes(kind):
+            return [form_parts.Reading("unscaled bytes", self._of_bytes)]
         if types.is_struct(kind) and {field.name for field in kind} == {"scale", "value"}:
-            return [Reading("scale and unscaled bytes", self._of_struct)]
+            return [form_parts.Reading("scale and unscaled bytes", self._of_struct)]
         return []
 
-    def _exact(self, name: str, fast: Callable[[pa.Array], pa.Array]) -> Reading:
-        return Reading(name, self._value, None if self._is_text else fast)
+    def _exact(self, name: str, fast: Callable[[pa.Array], pa.Array]) -> form_parts.Reading:
+        return form_parts.Reading(name, self._value, None if self._is_text else fast)
 
     def _value(self, value: Any) -> object:
         return _scaled(Decimal(value), self._scale, as_text=self._is_text)
@@ -134,9 +128,9 @@ class _Decimals:
         return self._value(unscaled.scaleb(-value["scale"], _WIDE))
 
 
-def decimal(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
+def decimal(column: SchemaColumn, kind: pa.DataType) -> Sequence[form_parts.Reading]:
     """Return the forms of a DECIMAL in a type."""
-    return _Decimals(column).of_kind(decoded_kind(kind))
+    return _Decimals(column).of_kind(form_parts.decoded_kind(kind))
 
 
 def _scaled(value: Decimal, scale: int, *, as_text: bool) -> object:
@@ -149,22 +143,26 @@ def _scaled(value: Decimal, scale: int, *, as_text: bool) -> object:
     return format(own, "f") if as_text else own
 
 
-def floating(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
+def floating(column: SchemaColumn, kind: pa.DataType) -> Sequence[form_parts.Reading]:
     """Return the forms of a FLOAT or DOUBLE in a type."""
-    kind = decoded_kind(kind)
+    kind = form_parts.decoded_kind(kind)
     del column
     types = pa.types
     if types.is_floating(kind) or types.is_integer(kind):
         # A FLOAT is often a DOUBLE elsewhere.
-        return [Reading("number", float, lambda values: values.cast(pa.float64()))]
+        return [form_parts.Reading("number", float, lambda values: values.cast(pa.float64()))]
     if types.is_decimal(kind):
-        return [Reading("decimal", float, lambda values: values.cast(pa.float64()))]
-    return [Reading("text", float, lambda v: v.cast(pa.float64()))] if is_text(kind) else []
+        return [form_parts.Reading("decimal", float, lambda values: values.cast(pa.float64()))]
+    return (
+        [form_parts.Reading("text", float, lambda v: v.cast(pa.float64()))]
+        if form_parts.is_text(kind)
+        else []
+    )
 
 
-def bit(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
+def bit(column: SchemaColumn, kind: pa.DataType) -> Sequence[form_parts.Reading]:
     """Return the forms of a BIT in a type."""
-    kind = decoded_kind(kind)
+    kind = form_parts.decoded_kind(kind)
     types = pa.types
     length = column["length"]
 
@@ -173,25 +171,30 @@ def bit(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
             raise ValueError(number)
         return bool(number) if length == 1 else number
 
-    little = Reading("bytes, least first", lambda value: own(int.from_bytes(value, "little")))
-    big = Reading("bytes, greatest first", lambda value: own(int.from_bytes(value, "big")))
+    little = form_parts.Reading(
+        "bytes, least first", lambda value: own(int.from_bytes(value, "little"))
+    )
+    big = form_parts.Reading(
+        "bytes, greatest first", lambda value: own(int.from_bytes(value, "big"))
+    )
     if types.is_boolean(kind) and length == 1:
-        return [Reading("boolean", bool, same)]
+        return [form_parts.Reading("boolean", bool, form_parts.same)]
     if types.is_integer(kind) or types.is_decimal(kind):
-        return [Reading("number", lambda value: own(int(value)))]
-    if is_bytes(kind):
+        return [form_parts.Reading("number", lambda value: own(int(value)))]
+    if form_parts.is_bytes(kind):
         return [little, big]
-    if is_text(kind):
+    if form_parts.is_text(kind):
         return [
-            Reading(
+            form_parts.Reading(
                 "base64 of bytes, least first",
-                lambda value: little.of_value(from_base64(value)),
+                lambda value: little.of_value(form_parts.from_base64(value)),
             ),
-            Reading(
-                "base64 of bytes, greatest first", lambda value: big.of_value(from_base64(value))
+            form_parts.Reading(
+                "base64 of bytes, greatest first",
+                lambda value: big.of_value(form_parts.from_base64(value)),
             ),
-            Reading("text", lambda value: own(_whole_of_text(value))),
-            Reading("digits", lambda value: own(int(value, 2))),
+            form_parts.Reading("text", lambda value: own(_whole_of_text(value))),
+            form_parts.Reading("digits", lambda value: own(int(value, 2))),
         ]
     return []
 

@@ -8,28 +8,25 @@ import orjson
 import pyarrow as pa
 
 from connector.foundation.contract import SchemaColumn
-from verification.foreign.form_parts import (
-    Reading,
-    decoded_kind,
-    from_base64,
-    is_bytes,
-    is_text,
-    same,
-)
+from verification.foreign import form_parts
 
 
-def text(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
+def text(column: SchemaColumn, kind: pa.DataType) -> Sequence[form_parts.Reading]:
     """Return the forms of a text in a type."""
-    kind = decoded_kind(kind)
+    kind = form_parts.decoded_kind(kind)
     del column
-    if is_text(kind):
-        return [Reading("text", str, same)]
-    return [Reading("UTF-8", _utf8, lambda v: v.cast(pa.string()))] if is_bytes(kind) else []
+    if form_parts.is_text(kind):
+        return [form_parts.Reading("text", str, form_parts.same)]
+    return (
+        [form_parts.Reading("UTF-8", _utf8, lambda v: v.cast(pa.string()))]
+        if form_parts.is_bytes(kind)
+        else []
+    )
 
 
-def binary(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
+def binary(column: SchemaColumn, kind: pa.DataType) -> Sequence[form_parts.Reading]:
     """Return the forms of bytes in a type."""
-    kind = decoded_kind(kind)
+    kind = form_parts.decoded_kind(kind)
     is_padded = column["type"] == "binary"
     length = column.get("length", 0)
 
@@ -37,21 +34,23 @@ def binary(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
         # The log has a BINARY without the zeros at its end.
         return value.ljust(length, b"\0") if is_padded else value
 
-    if is_bytes(kind):
-        return [Reading("bytes", own, None if is_padded else same)]
-    if not is_text(kind):
+    if form_parts.is_bytes(kind):
+        return [form_parts.Reading("bytes", own, None if is_padded else form_parts.same)]
+    if not form_parts.is_text(kind):
         return []
     return [
-        Reading("base64", lambda value: own(from_base64(value))),
-        Reading("base64 for URLs", lambda value: own(urlsafe_b64decode(value))),
-        Reading("hexadecimal", lambda value: own(bytes.fromhex(value.removeprefix("0x")))),
-        Reading("UTF-8", lambda value: own(value.encode())),
+        form_parts.Reading("base64", lambda value: own(form_parts.from_base64(value))),
+        form_parts.Reading("base64 for URLs", lambda value: own(urlsafe_b64decode(value))),
+        form_parts.Reading(
+            "hexadecimal", lambda value: own(bytes.fromhex(value.removeprefix("0x")))
+        ),
+        form_parts.Reading("UTF-8", lambda value: own(value.encode())),
     ]
 
 
-def enum(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
+def enum(column: SchemaColumn, kind: pa.DataType) -> Sequence[form_parts.Reading]:
     """Return the forms of an ENUM in a type."""
-    kind = decoded_kind(kind)
+    kind = form_parts.decoded_kind(kind)
     labels = ["", *column.get("labels", [])]
 
     def of_index(value: Any) -> str:
@@ -61,15 +60,18 @@ def enum(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
         return labels[index]
 
     if pa.types.is_integer(kind):
-        return [Reading("index", of_index)]
-    if is_text(kind):
-        return [Reading("text", str, same), Reading("index as text", of_index)]
+        return [form_parts.Reading("index", of_index)]
+    if form_parts.is_text(kind):
+        return [
+            form_parts.Reading("text", str, form_parts.same),
+            form_parts.Reading("index as text", of_index),
+        ]
     return text(column, kind)
 
 
-def label_set(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
+def label_set(column: SchemaColumn, kind: pa.DataType) -> Sequence[form_parts.Reading]:
     """Return the forms of a SET in a type."""
-    kind = decoded_kind(kind)
+    kind = form_parts.decoded_kind(kind)
     labels = column.get("labels", [])
 
     def of_mask(value: Any) -> str:
@@ -84,24 +86,27 @@ def label_set(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
         return ",".join(label for label in labels if label in value)
 
     if pa.types.is_integer(kind):
-        return [Reading("mask", of_mask)]
+        return [form_parts.Reading("mask", of_mask)]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return [Reading("list", of_list)]
-    if is_text(kind):
-        return [Reading("text", str, same), Reading("mask as text", of_mask)]
+        return [form_parts.Reading("list", of_list)]
+    if form_parts.is_text(kind):
+        return [
+            form_parts.Reading("text", str, form_parts.same),
+            form_parts.Reading("mask as text", of_mask),
+        ]
     return text(column, kind)
 
 
-def json(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
+def json(column: SchemaColumn, kind: pa.DataType) -> Sequence[form_parts.Reading]:
     """Return the forms of a document in a type."""
-    kind = decoded_kind(kind)
+    kind = form_parts.decoded_kind(kind)
     del column
-    if is_text(kind) or is_bytes(kind):
-        return [Reading("document", _document)]
+    if form_parts.is_text(kind) or form_parts.is_bytes(kind):
+        return [form_parts.Reading("document", _document)]
     if pa.types.is_struct(kind) or pa.types.is_list(kind):
-        return [Reading("values", _written)]
+        return [form_parts.Reading("values", _written)]
     if pa.types.is_map(kind):
-        return [Reading("values", lambda value: _written(dict(value)))]
+        return [form_parts.Reading("values", lambda value: _written(dict(value)))]
     return []
 
 

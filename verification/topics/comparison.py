@@ -18,17 +18,7 @@ from mypy_extensions import i64
 
 from connector.foundation import contract
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget, partition_of
-from verification.topics import topic_records
-from verification.topics.outcome import (
-    COPIED,
-    DIFFERENT,
-    REPEATED,
-    REPLAYED,
-    SURPLUS,
-    UNCHECKED,
-    MissingRecords,
-    Outcome,
-)
+from verification.topics import outcome, topic_records
 from verification.topics.record_difference import RegistryValues, difference
 from verification.topics.transaction_topic import TransactionTopic
 
@@ -41,21 +31,21 @@ class Comparison(RecordTarget):
 
     def __init__(
         self,
-        outcome: Outcome,
+        counts: outcome.Outcome,
         topics: topic_records.TopicRecords,
-        missing: MissingRecords,
+        missing: outcome.MissingRecords,
         transactions: TransactionTopic | None,
         ddl_topic: str,
         *,
         shared_prefix: bool,
         values: RegistryValues,
     ) -> None:
-        """Write counts and differences to `outcome`; `values` has the ids of schemas.
+        """Write counts and differences to `counts`; `values` has the ids of schemas.
 
         If other pipelines write to `ddl_topic`
         (`shared_prefix`), unexpected records there are theirs.
         """
-        self._outcome = outcome
+        self._outcome = counts
         self.values = values
         self._findings = missing.findings
         self.missing = missing
@@ -165,14 +155,14 @@ class Comparison(RecordTarget):
                 self._topics.take(lane)
                 what = difference(record, key, value, headers, self.values)
                 if what:
-                    self._findings.differs(DIFFERENT, record, sequence, what)
+                    self._findings.differs(outcome.DIFFERENT, record, sequence, what)
                 else:
                     counts.found += 1
                 return
             if value is not None:
                 break
             self._topics.take(lane)
-            self._findings.differs(REPEATED, record, sequence)
+            self._findings.differs(outcome.REPEATED, record, sequence)
         self.missing.explain(topic, lane, sequence, headers, is_tombstone=value is None)
 
     def _pass_below(self, sequence: bytes) -> None:
@@ -191,20 +181,22 @@ class Comparison(RecordTarget):
         if self._findings.came_late(record, sequence):
             return
         if repeats:
-            self._findings.differs(REPEATED, record, sequence)
+            self._findings.differs(outcome.REPEATED, record, sequence)
         elif sequence.startswith(self._between) and self._between:
-            self._outcome.of(topic).others[COPIED if _is_of_copy(record) else REPLAYED] += 1
+            self._outcome.of(topic).others[
+                outcome.COPIED if _is_of_copy(record) else outcome.REPLAYED
+            ] += 1
         elif self._unchecked == (topic, sequence[: topic_records.EVENT_DIGITS]):
-            self._outcome.of(topic).others[UNCHECKED] += 1
+            self._outcome.of(topic).others[outcome.UNCHECKED] += 1
         elif (topic, sequence) in self._optional:
             self._outcome.of(topic).expected += 1
             self._outcome.of(topic).found += 1
         elif topic != self._ddl_topic or not self._shared_prefix:
-            self._findings.differs(SURPLUS, record, sequence)
+            self._findings.differs(outcome.SURPLUS, record, sequence)
 
     def _report_unnumbered(self) -> None:
         for record in self._topics.unnumbered:
-            self._findings.differs(SURPLUS, record, b"", "it has no header cdc.seq")
+            self._findings.differs(outcome.SURPLUS, record, b"", "it has no header cdc.seq")
         self._topics.unnumbered.clear()
 
 

@@ -7,8 +7,6 @@ up to the newest committed progress. Without a beginning, the first range starts
 position that both the topics and the log have.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -41,7 +39,7 @@ class RangeEnd:
     text: str = ""  # as it was written; "" for the newest progress
 
     @classmethod
-    def parse(cls, option: str, text: str, flavour: str) -> RangeEnd:
+    def parse(cls, option: str, text: str, flavour: str) -> "RangeEnd":
         """Read FILE:POSITION or a GTID set; raises ConfigError for anything else."""
         match = _POSITION.fullmatch(text)
         if match is not None:
@@ -90,7 +88,7 @@ class LogRangeFinder:
     def __init__(
         self,
         settings: SourceSettings,
-        epoch: EpochProgress,
+        epoch: "EpochProgress",
         until: RangeEnd | None,
         *,
         is_newest: bool,
@@ -227,7 +225,7 @@ class LogRanges:
 
 def find_log_ranges(
     settings: SourceSettings,
-    epochs: list[EpochProgress],
+    epochs: "list[EpochProgress]",
     lowest: bytes | None,
     first: RangeEnd | None,
     until: RangeEnd | None,
@@ -268,8 +266,8 @@ def find_log_ranges(
 
 
 def _between(
-    epochs: list[EpochProgress], lowest_epoch: int, first: RangeEnd | None, until: RangeEnd | None
-) -> list[EpochProgress]:
+    epochs: "list[EpochProgress]", lowest_epoch: int, first: RangeEnd | None, until: RangeEnd | None
+) -> "list[EpochProgress]":
     """Return the epochs that have a part of the range; at least one."""
     if first is None:
         wanted = [epoch for epoch in epochs if epoch.number >= lowest_epoch]

@@ -28,25 +28,16 @@ from connector.stream.sink.schema_registry import open_registry
 from connector.stream.snapshot.copy_requests import names_ignore_case, open_session
 from connector.stream.source.record_options import outbox_form, table_topics
 from verification import verify_errors
+from verification.topics import outcome
 from verification.topics.comparison import Comparison
 from verification.topics.expected_records import LogReader
 from verification.topics.log_ranges import RangeEnd, find_log_ranges, read_progress_history
-from verification.topics.outcome import (
-    OTHERS,
-    PROGRESS,
-    SCHEMA,
-    EpochOutcome,
-    Example,
-    MissingRecords,
-    Outcome,
-    QuarantinedRecords,
-)
 from verification.topics.record_difference import RegistryValues
 from verification.topics.schema_history import SchemaHistory
 from verification.topics.topic_records import TopicRecords, Writers
 from verification.topics.transaction_topic import ReadSince, TransactionTopic
 
-Show = Callable[[int, int, Outcome], None]
+Show = Callable[[int, int, outcome.Outcome], None]
 
 
 _POLICY = "cleanup.policy"
@@ -133,7 +124,7 @@ def compare_topics(
     until: str | None = None,
     show: Show | None = None,
     clients: connection.KafkaClients = connection.KAFKA_CLIENTS,
-) -> Outcome:
+) -> outcome.Outcome:
     """Compare the topics of a pipeline with its source's log, from `first` to `until`.
 
     Each is FILE:POSITION or a GTID set. None stands for the oldest position that topics and log
@@ -200,18 +191,18 @@ class _TopicComparison:
         shared = shared_topics(self._table_topics, self._schemas.names, outbox, own)
         writers = Writers(settings.name, shared)
         self._topics = opened.enter_context(TopicRecords(settings.kafka, own, writers, clients))
-        self._outcome = outcome = Outcome()
+        self._outcome = found = outcome.Outcome()
         # Without a beginning, the range begins with the first record.
         lowest = self._lowest(epochs[0].number) if start is None else None
         self._spans = find_log_ranges(settings.source, epochs, lowest, start, end)
-        outcome.epochs += self._spans.unproven
+        found.epochs += self._spans.unproven
         first_proven = self._spans.found[0].epoch
-        outcome.has_gap = any(
-            start is not None or epoch.number > first_proven for epoch in outcome.epochs
+        found.has_gap = any(
+            start is not None or epoch.number > first_proven for epoch in found.epochs
         ) or any(span.why for span in self._spans.found[1:])
-        outcome.progress_records = delivered.count
+        found.progress_records = delivered.count
         for example in delivered.goes_back:
-            outcome.differs(example)
+            found.differs(example)
         self._comparison = self._open_comparison()
 
     def _lowest(self, epoch: int) -> bytes | None:
@@ -221,7 +212,7 @@ class _TopicComparison:
             before = contract.Sequence.parse(lane.records[0][0].decode()).epoch
             if before < epoch:
                 why = str(SourceRefused(verify_errors.TOPICS_NO_PROGRESS, epoch=before))
-                self._outcome.epochs.append(EpochOutcome(before, "", "", unproven=why))
+                self._outcome.epochs.append(outcome.EpochOutcome(before, "", "", unproven=why))
                 self._topics.skip_to(str(contract.Sequence(epoch, 0, 0, 0, 0)).encode())
                 lane = self._topics.lowest()
         return None if lane is None else lane.records[0][0]
@@ -238,7 +229,7 @@ class _TopicComparison:
                     open_records_since(settings.kafka, topic, self._clients)
                 )
             transactions = TransactionTopic(self._outcome, prefix, read_since, shared_prefix=shared)
-        quarantine = QuarantinedRecords(
+        quarantine = outcome.QuarantinedRecords(
             settings,
             self._table_topics,
             exists=contract.control_topic(prefix, contract.QUARANTINE_TOPIC_SUFFIX) in existing,
@@ -247,16 +238,16 @@ class _TopicComparison:
         return Comparison(
             self._outcome,
             self._topics,
-            MissingRecords(self._outcome, quarantine, compacted),
+            outcome.MissingRecords(self._outcome, quarantine, compacted),
             transactions,
             prefix,
             shared_prefix=shared,
             values=RegistryValues(open_registry(settings)),
         )
 
-    def run(self, show: Show | None) -> Outcome:
+    def run(self, show: Show | None) -> outcome.Outcome:
         """Read the logs up to the end of the range, and the topics up to their ends."""
-        outcome = self._outcome
+        found = self._outcome
         for span in self._spans.found:
             log = LogReader(
                 self._settings,
@@ -267,11 +258,13 @@ class _TopicComparison:
                 self._rolled_back,
             )
             source = span.source
-            epoch = EpochOutcome(span.epoch, source.address, source.identity.server_uuid, log.place)
+            epoch = outcome.EpochOutcome(
+                span.epoch, source.address, source.identity.server_uuid, log.place
+            )
             epoch.unproven = span.why
-            outcome.epochs.append(epoch)
-            outcome.epochs.sort(key=lambda other: other.number)
-            log.read(lambda done, total: show(done, total, outcome) if show is not None else None)
+            found.epochs.append(epoch)
+            found.epochs.sort(key=lambda other: other.number)
+            log.read(lambda done, total: show(done, total, found) if show is not None else None)
             epoch.end = log.place
             epoch.transactions = log.count
         self._comparison.finish()
@@ -279,15 +272,15 @@ class _TopicComparison:
         for key in sorted(self._comparison.schema_keys - self._schemas.keys):
             topic = schema_topic(self._settings.kafka.topic_prefix)
             what = f"{key.decode()} is missing"
-            outcome.differs(Example(SCHEMA, topic, 0, None, "", "", what))
+            found.differs(outcome.Example(outcome.SCHEMA, topic, 0, None, "", "", what))
         for topic, count in self._topics.others.items():
-            outcome.of(topic).others[OTHERS] += count
+            found.of(topic).others[outcome.OTHERS] += count
         for lane in self._topics.lanes:
             if lane.begin:
                 number = lane.partition.partition
-                outcome.of(lane.topic).kept_since[number] = lane.first.decode()
-        outcome.seconds = time.monotonic() - self._began
-        return outcome
+                found.of(lane.topic).kept_since[number] = lane.first.decode()
+        found.seconds = time.monotonic() - self._began
+        return found
 
     def _look_for_progress(self) -> None:
         """Look whether the newest record is counted by a progress record, as it has to be."""
@@ -299,7 +292,9 @@ class _TopicComparison:
         if progress is not None and not _counts(progress, newest):
             topic = progress_topic(self._settings.kafka.topic_prefix)
             what = f"the newest one, of {progress.file}:{progress.position}, is before this record"
-            self._outcome.differs(Example(PROGRESS, topic, 0, None, newest.decode(), "", what))
+            self._outcome.differs(
+                outcome.Example(outcome.PROGRESS, topic, 0, None, newest.decode(), "", what)
+            )
 
 
 def _counts(progress: Progress | None, digits: bytes) -> bool:

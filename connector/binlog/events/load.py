@@ -21,8 +21,6 @@ https://dev.mysql.com/doc/dev/mysql-server/5.7.44/classLoad__log__event.html
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Append__block__event.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntFlag
 from typing import Self
@@ -57,7 +55,7 @@ class LoadFormat:
     opt_flags: LoadFlag
 
     @classmethod
-    def decode(cls, body: PayloadReader) -> LoadFormat:
+    def decode(cls, body: PayloadReader) -> "LoadFormat":
         """Decode the form of 4.0 and newer: strings of any length."""
         field_term, enclosed, line_term, line_start, escaped = (
             body.read_bytes(body.read_uint8()) for _ in range(5)
@@ -66,7 +64,7 @@ class LoadFormat:
         return cls(field_term, enclosed, line_term, line_start, escaped, flags)
 
     @classmethod
-    def decode_old(cls, body: PayloadReader) -> LoadFormat:
+    def decode_old(cls, body: PayloadReader) -> "LoadFormat":
         """Decode the form of 3.23: one byte each, and a bit for each that counts as empty."""
         characters = body.read_bytes(5)
         opt_flags = LoadFlag(body.read_uint8())
@@ -99,7 +97,7 @@ class LoadEvent(LoadStatement):
     @staticmethod
     def decode(
         body: PayloadReader, post_header_length: int | None = None, *, old_format: bool = False
-    ) -> LoadEvent:
+    ) -> "LoadEvent":
         """Decode the body; `old_format` is for LOAD_EVENT, whose separators have one byte each."""
         head = read_post_header(body, post_header_length, _LOAD_HEADER_LENGTH)
         facts = _read_load(head, body, old_format=old_format)
@@ -118,7 +116,7 @@ class CreateFileEvent(LoadStatement):
         body: PayloadReader,
         load_header_length: int | None = None,
         post_header_length: int | None = None,
-    ) -> CreateFileEvent:
+    ) -> "CreateFileEvent":
         """Decode a body with two fixed parts: that of NEW_LOAD_EVENT, then the file id."""
         head = read_post_header(body, load_header_length, _LOAD_HEADER_LENGTH)
         file_id = read_post_header(body, post_header_length, _FILE_ID_LENGTH).read_uint32()

@@ -16,8 +16,6 @@ MySQL writes v2 since 5.6, MariaDB v1. The after images of PARTIAL_UPDATE_ROWS (
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1Rows__event.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
@@ -98,7 +96,7 @@ class RowsEvent:
         *,
         partial: bool = False,
         pre_ga: bool = False,
-    ) -> RowsEvent:
+    ) -> "RowsEvent":
         """Decode what follows `head`; `origin` is file, position and name for error messages.
 
         Raises DecodeError if the number of columns is not the table map's.
@@ -142,7 +140,7 @@ class RowsEvent:
     @staticmethod
     def dummy(
         head: rows_header.RowsHeader, kind: rows_header.RowsKind, origin: tuple[str, int, str]
-    ) -> RowsEvent:
+    ) -> "RowsEvent":
         """Return the event without rows that only ends a statement."""
         nothing = TableMapEvent(head.table_id, 0, "", "", [])
         return RowsEvent(
@@ -228,7 +226,7 @@ class RowsEvent:
             partial=self.partial,
         )
 
-    def split(self, first: int = 0) -> Iterator[RowsEvent]:
+    def split(self, first: int = 0) -> "Iterator[RowsEvent]":
         """Yield each row from number `first` on as an event with only this row.
 
         Raises EventError for a row whose end cannot be found.
@@ -268,7 +266,7 @@ class RowsEvent:
             lone = False
             yield reader.read()
 
-    def _split(self, first: int) -> Iterator[RowsEvent]:
+    def _split(self, first: int) -> "Iterator[RowsEvent]":
         if self.has_lone_row():
             if not first:
                 yield self
@@ -282,7 +280,7 @@ class RowsEvent:
                 yield self._part(start, reader.offset)
             number += 1
 
-    def _part(self, start: i64, end: i64) -> RowsEvent:
+    def _part(self, start: i64, end: i64) -> "RowsEvent":
         return RowsEvent(
             self.kind,
             self.table_map,

@@ -25,8 +25,6 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_1_1XA__prepare__event.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final, final
@@ -145,7 +143,7 @@ class GtidEvent(CommitInfo):
         self.gtid = gtid
 
     @staticmethod
-    def decode(body: PayloadReader) -> GtidEvent:
+    def decode(body: PayloadReader) -> "GtidEvent":
         """Decode the flags, the 24 bytes of the GTID, and the commit facts.
 
         Raises DecodeError for a number that no GTID has.
@@ -243,7 +241,7 @@ class AnonymousGtidEvent(CommitInfo):
     """A transaction begins on a server with gtid_mode=OFF."""
 
     @staticmethod
-    def decode(body: PayloadReader) -> AnonymousGtidEvent:
+    def decode(body: PayloadReader) -> "AnonymousGtidEvent":
         """Decode the flags, 24 zero bytes in place of a GTID, and the commit facts.
 
         Raises DecodeError for a GTID that is not zero.
@@ -270,7 +268,7 @@ class XidEvent:
         self.xid = xid
 
     @staticmethod
-    def decode(body: PayloadReader) -> XidEvent:
+    def decode(body: PayloadReader) -> "XidEvent":
         """Decode the XID, u64."""
         return XidEvent(body.read_uint64())
 
@@ -285,7 +283,7 @@ class PreviousGtidsEvent:
     gtid_set: GtidSet
 
     @classmethod
-    def decode(cls, body: PayloadReader) -> PreviousGtidsEvent:
+    def decode(cls, body: PayloadReader) -> "PreviousGtidsEvent":
         """Decode a GTID set in its binary form; raises DecodeError for a bad one."""
         return cls(GtidSet.decode(body))
 
@@ -307,7 +305,7 @@ class XaXid:
     @classmethod
     def read(
         cls, body: PayloadReader, format_id: int, gtrid_length: int, bqual_length: int
-    ) -> XaXid:
+    ) -> "XaXid":
         """Read both parts, whose lengths come before them."""
         if max(gtrid_length, bqual_length) > XID_PART_MAX:
             raise DecodeError(
@@ -331,7 +329,7 @@ class XaPrepareEvent:
     xid: XaXid
 
     @classmethod
-    def decode(cls, body: PayloadReader) -> XaPrepareEvent:
+    def decode(cls, body: PayloadReader) -> "XaPrepareEvent":
         """Decode the flag, the three numbers and both parts of the name.
 
         Raises DecodeError for parts that are longer than 64 bytes.

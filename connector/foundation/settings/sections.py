@@ -18,22 +18,10 @@ from pydantic_settings import SettingsConfigDict
 from connector.foundation.contract import own_topics
 from connector.foundation.errors import ConfigError, SourceUnavailable
 from connector.foundation.record_formats import REGISTERED, SubjectStrategy
-from connector.foundation.settings import settings_errors
+from connector.foundation.settings import settings_errors, values
 from connector.foundation.settings.credentials import KafkaLogin, command_secret, read_secret
 from connector.foundation.settings.envelope import EnvelopeSettings, Topic
 from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
-from connector.foundation.settings.values import (
-    CollectorAddress,
-    ColumnPattern,
-    ListenAddress,
-    PipelineName,
-    Port,
-    RegistryUrl,
-    ServerAddress,
-    StartSetting,
-    TablePattern,
-    TopicPrefix,
-)
 
 
 class Section(BaseModel):
@@ -57,7 +45,7 @@ class TlsSettings(Section):
 class MaskSettings(Section):
     """What records have instead of the text in some columns; exactly one of three."""
 
-    columns: Annotated[list[ColumnPattern], Field(min_length=1)]
+    columns: Annotated[list[values.ColumnPattern], Field(min_length=1)]
     # column.mask.with.length.chars, column.truncate.to.length.chars, column.mask.hash(.v2)
     chars: Annotated[int, Field(ge=0, le=10_000)] | None = None
     truncate: Annotated[int, Field(ge=0)] | None = None
@@ -80,9 +68,9 @@ class SourceSettings(Section):
     """The server whose changes are read."""
 
     host: str = "127.0.0.1"
-    port: Port = 3306
+    port: values.Port = 3306
     # Other servers of the same topology, which can replace the first one.
-    failover_hosts: list[ServerAddress] = []
+    failover_hosts: list[values.ServerAddress] = []
     user: str = "cdc"
     password: SecretStr = SecretStr("")
     password_file: Path | None = None
@@ -91,13 +79,13 @@ class SourceSettings(Section):
     # Unique among all replicas of the source: if two have the same, the server disconnects the
     # older.
     server_id: Annotated[int, Field(ge=1, le=2**32 - 1)]
-    tables: list[TablePattern] = ["*.*"]
-    exclude_tables: list[TablePattern] = []
+    tables: list[values.TablePattern] = ["*.*"]
+    exclude_tables: list[values.TablePattern] = []
     # Of the tables that `columns` names, records have these columns and the key alone.
-    columns: list[ColumnPattern] = []
-    exclude_columns: list[ColumnPattern] = []
+    columns: list[values.ColumnPattern] = []
+    exclude_columns: list[values.ColumnPattern] = []
     masks: list[MaskSettings] = []
-    start: StartSetting = "snapshot"
+    start: values.StartSetting = "snapshot"
     # Executed with each heartbeat (delivery.heartbeat_interval_seconds); "" executes nothing.
     heartbeat_statement: str = ""
     tls: TlsSettings = TlsSettings()
@@ -124,16 +112,16 @@ class SourceSettings(Section):
         SourceUnavailable if the command fails.
         """
         if self.password_command:
-            values = (("{host}", self.host), ("{port}", str(self.port)), ("{user}", self.user))
-            command = [_filled(word, values) for word in self.password_command]
+            known = (("{host}", self.host), ("{port}", str(self.port)), ("{user}", self.user))
+            command = [_filled(word, known) for word in self.password_command]
             return command_secret("source.password_command", command, SourceUnavailable)
         if self.password_file is None:
             return self.password.get_secret_value()
         return read_secret("source.password_file", self.password_file)
 
 
-def _filled(word: str, values: tuple[tuple[str, str], ...]) -> str:
-    for name, value in values:
+def _filled(word: str, known: tuple[tuple[str, str], ...]) -> str:
+    for name, value in known:
         word = word.replace(name, value)
     return word
 
@@ -141,8 +129,8 @@ def _filled(word: str, values: tuple[tuple[str, str], ...]) -> str:
 class KafkaSettings(KafkaLogin):
     """The brokers, and the topics of the pipeline."""
 
-    bootstrap_servers: Annotated[list[ServerAddress], Field(min_length=1)]
-    topic_prefix: TopicPrefix
+    bootstrap_servers: Annotated[list[values.ServerAddress], Field(min_length=1)]
+    topic_prefix: values.TopicPrefix
     partitions: Annotated[int, Field(ge=1, le=10000)] = 3
     replication_factor: Annotated[int, Field(ge=1, le=32767)] = 1
     retention_hours: Annotated[int, Field(ge=-1)] = 168
@@ -169,7 +157,7 @@ class RegistrySettings(Section):
     """The schema registry of the formats avro and json_schema."""
 
     # The first one that answers is used.
-    urls: list[RegistryUrl] = []
+    urls: list[values.RegistryUrl] = []
     username: str | None = None
     password: SecretStr | None = None
     password_file: Path | None = None
@@ -231,7 +219,7 @@ class SignalSettings(Section):
     # signal.kafka.topic
     kafka_topic: str | None = None
     # signal.data.collection
-    table: TablePattern | None = None
+    table: values.TablePattern | None = None
     # signal.file
     file: Path | None = None
 
@@ -270,15 +258,15 @@ _TOKEN_CHARACTERS_MIN = 16
 class MetricsSettings(Section):
     """Figures for Prometheus, health, and the status page."""
 
-    listen: ListenAddress | None = None
+    listen: values.ListenAddress | None = None
     # Who gives it may change something by the page; without a token, the page only shows.
     token: SecretStr | None = None
     token_file: Path | None = None
     # A collector of OpenTelemetry.
-    otlp: CollectorAddress | None = None
+    otlp: values.CollectorAddress | None = None
     # Other processes whose figures the status shows: the Spark job, and `verify --forever`.
-    mirror: ListenAddress | None = None
-    verify: ListenAddress | None = None
+    mirror: values.ListenAddress | None = None
+    verify: values.ListenAddress | None = None
 
     @model_validator(mode="after")
     def _one_token(self) -> MetricsSettings:
@@ -314,7 +302,7 @@ class VerifySettings(Section):
     # Between two comparisons of all rows of a table; between them, of what has changed.
     full_every_hours: Annotated[float, Field(ge=0)] = 12.0
     repair: bool = False
-    listen: ListenAddress | None = None
+    listen: values.ListenAddress | None = None
 
 
 class RetrySettings(Section):
@@ -348,7 +336,7 @@ class Settings(FileSettings):
     shares_prefix: ClassVar[bool] = True
 
     # Names the pipeline: the transactional.id and the key of its progress record.
-    name: PipelineName
+    name: values.PipelineName
     source: SourceSettings
     kafka: KafkaSettings
     envelope: EnvelopeSettings = EnvelopeSettings()

@@ -26,11 +26,7 @@ from pymysql.cursors import DictCursor
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.replication import dump_errors, server_errors
-from connector.replication.server.authentication import (
-    context_of,
-    login_methods,
-    unverified_context,
-)
+from connector.replication.server import authentication
 from connector.replication.server.identity import Cloud, read_cloud, read_identity
 from connector.replication.server.server_error_numbers import UNKNOWN_SYSTEM_VARIABLE, server_error
 from connector.replication.start_point import ServerIdentity
@@ -109,7 +105,7 @@ class _Connection(_Base):
 
         PyMySQL's own would load the authorities of the system, and then verify nothing.
         """
-        return given if isinstance(given, ssl.SSLContext) else unverified_context()
+        return given if isinstance(given, ssl.SSLContext) else authentication.unverified_context()
 
     def send(self, command: Command) -> None:
         """Send a command as the first packet of an exchange."""
@@ -173,7 +169,7 @@ class MysqlServer:
         """
         server_name = name_of(settings)
         password = settings.read_password().encode("utf-8")
-        context = context_of(settings.tls)
+        context = authentication.context_of(settings.tls)
         connection = _Connection(
             host=settings.host,
             port=settings.port,
@@ -191,7 +187,7 @@ class MysqlServer:
             ssl=context,
             ssl_disabled=True if settings.tls.mode == "disabled" else None,
             program_name="binlog-connector",
-            auth_plugin_map=login_methods(server_name, settings.tls),
+            auth_plugin_map=authentication.login_methods(server_name, settings.tls),
             defer_connect=True,
         )
         try:

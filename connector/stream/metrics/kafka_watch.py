@@ -16,11 +16,7 @@ from kafka import errors
 from kafka.errors import KafkaError
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSpec
 
-from connector.foundation.contract import (
-    FENCES_TOPIC_SUFFIX,
-    QUARANTINE_TOPIC_SUFFIX,
-    control_topic,
-)
+from connector.foundation import contract
 from connector.foundation.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
 from connector.foundation.operating_system import Background
 from connector.foundation.settings.sections import KafkaSettings
@@ -42,7 +38,7 @@ _TOPICS_SECONDS = 2.0
 _TOPICS_PER_SECOND = 100
 # After this time, other brokers have heard of a new topic, too.
 _SECOND_LOOK_SECONDS = 0.9
-_QUARANTINE_TOPICS = (QUARANTINE_TOPIC_SUFFIX, FENCES_TOPIC_SUFFIX)
+_QUARANTINE_TOPICS = (contract.QUARANTINE_TOPIC_SUFFIX, contract.FENCES_TOPIC_SUFFIX)
 _REPEATED = (Action.RETRY, Action.REFRESH)
 
 
@@ -154,7 +150,7 @@ class KafkaWatch(Background):
             return SinkRefused(
                 kafka_errors.POSITION_DELETED, servers=servers, topic=topic, position=position
             )
-        topics = [control_topic(prefix, suffix) for suffix in _QUARANTINE_TOPICS]
+        topics = [contract.control_topic(prefix, suffix) for suffix in _QUARANTINE_TOPICS]
         if topic in topics and self._metrics.fences():
             return SinkRefused(kafka_errors.KEPT_BACK_DELETED, servers=servers, topic=topic)
         return SinkUnavailable(kafka_errors.TOPIC_DELETED, servers=servers, topic=topic)

@@ -13,12 +13,7 @@ from prometheus_client.registry import Collector
 
 from connector.foundation import http_server
 from connector.foundation.http_server import Endpoints, Page, PostRequest, PostResponse
-from connector.stream.metrics.pipeline_metrics import (
-    PipelineMetrics,
-    SnapshotMetrics,
-    healthz,
-    readyz,
-)
+from connector.stream.metrics import pipeline_metrics
 
 _PREFIX = "binlog_connector_"
 _US = 1_000_000
@@ -28,7 +23,7 @@ READS = "Reads of tables at a time that the source allows"
 READS_HELD = "1 while a figure of the source keeps the reads from becoming more"
 
 # Name and help text of each figure of the process.
-_COUNTERS: tuple[tuple[str, str, Callable[[PipelineMetrics], float]], ...] = (
+_COUNTERS: tuple[tuple[str, str, Callable[[pipeline_metrics.PipelineMetrics], float]], ...] = (
     ("records", "Records of all topics that were committed to Kafka", lambda f: f.records),
     ("transactions", "Source transactions that were delivered", lambda f: f.transactions),
     ("bytes", "Bytes of keys, values and headers that were committed", lambda f: f.bytes),
@@ -36,7 +31,7 @@ _COUNTERS: tuple[tuple[str, str, Callable[[PipelineMetrics], float]], ...] = (
     ("interruptions", "Losses of a peer, and transient errors", lambda f: f.interruptions),
 )
 
-_COPIES: tuple[tuple[str, str, Callable[[SnapshotMetrics], float | None]], ...] = (
+_COPIES: tuple[tuple[str, str, Callable[[pipeline_metrics.SnapshotMetrics], float | None]], ...] = (
     ("snapshot_rows", "Rows of a table that were copied", lambda c: c.rows),
     ("snapshot_estimated_rows", "Rows that the table has", lambda c: c.estimated_rows),
     ("snapshot_rows_per_second", "Speed of the copy", lambda c: c.rows_per_second),
@@ -52,7 +47,7 @@ _COPIES: tuple[tuple[str, str, Callable[[SnapshotMetrics], float | None]], ...] 
 class MetricsCollector(Collector):
     """Reads the metrics at each scrape."""
 
-    def __init__(self, metrics: PipelineMetrics) -> None:
+    def __init__(self, metrics: pipeline_metrics.PipelineMetrics) -> None:
         self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
@@ -171,7 +166,7 @@ class MetricsCollector(Collector):
 
 @contextmanager
 def serving(
-    metrics: PipelineMetrics,
+    metrics: pipeline_metrics.PipelineMetrics,
     listen: str,
     pages: Mapping[str, Callable[[str], Page]],
     actions: Mapping[str, Callable[[PostRequest], PostResponse]],
@@ -184,8 +179,8 @@ def serving(
     """
     served = Endpoints(
         MetricsCollector(metrics),
-        partial(healthz, metrics),
-        partial(readyz, metrics),
+        partial(pipeline_metrics.healthz, metrics),
+        partial(pipeline_metrics.readyz, metrics),
         pages,
         actions,
     )

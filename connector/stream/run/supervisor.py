@@ -106,10 +106,7 @@ def supervise(
                 if runs.outlasts(error):
                     retry_state.start_over()
                     stop.sleep(runs.interrupt(error))
-                elif isinstance(error, errors.SourceRefused):
-                    refusals.add(error)
-                    retry_state.start_over()
-                elif not _saves_complete(error, retry_state, pipeline):
+                elif not _goes_on(error, retry_state, refusals, pipeline):
                     raise
             finally:
                 pipeline.close()
@@ -237,6 +234,20 @@ class _Refusals:
         self._by_address[error.address] = error
         self._metrics.refused = dict(self._by_address)
         _interrupted(self._metrics, error, 0.0)
+
+
+def _goes_on(
+    error: errors.DefiniteError, retry_state: RetryState, refusals: _Refusals, pipeline: Pipeline
+) -> bool:
+    """Return whether there is a next run: on another server, or up to a change; prepare it.
+
+    Raises `error` if no other server is left.
+    """
+    if isinstance(error, errors.SourceRefused):
+        refusals.add(error)
+        retry_state.start_over()
+        return True
+    return _saves_complete(error, retry_state, pipeline)
 
 
 def _saves_complete(

@@ -14,16 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from kafka import TopicPartition
+from kafka import TopicPartition, errors
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import (
-    ClusterAuthorizationFailedError,
-    IncompatibleBrokerVersion,
-    InvalidReplicationFactorError,
-    KafkaError,
-    TopicAuthorizationFailedError,
-    TransactionalIdAuthorizationFailedError,
-)
 from kafka.protocol.admin import DescribeTransactionsRequest
 
 from connector.foundation.errors import SinkRefused, line
@@ -67,14 +59,14 @@ def _check_rights(
     try:
         with closing(clients.open_admin(**connection.client_settings(settings))) as admin:
             if not _may_use(admin, own_id):
-                raise TransactionalIdAuthorizationFailedError
+                raise errors.TransactionalIdAuthorizationFailedError
             for topic in admin.describe_topics(topics) if topics else ():
                 doing = connection.writing(topic["name"])
                 # A broker that does not report rights lists none.
                 rights = topic["authorized_operations"]
                 if rights and _WRITE not in rights:
-                    raise TopicAuthorizationFailedError
-    except (KafkaError, OSError) as error:
+                    raise errors.TopicAuthorizationFailedError
+    except (errors.KafkaError, OSError) as error:
         raise connection.connector_error(settings, doing, error) from error
 
 
@@ -87,10 +79,10 @@ def _may_use(admin: Any, own_id: str) -> bool:
     request = DescribeTransactionsRequest(transactional_ids=[own_id])
     try:
         answer = kafka_python.ask(admin, request)
-    except IncompatibleBrokerVersion:
+    except errors.IncompatibleBrokerVersion:
         # Kafka before 3.0 does not report it.
         return True
-    refusal = TransactionalIdAuthorizationFailedError.errno
+    refusal = errors.TransactionalIdAuthorizationFailedError.errno
     return all(state.error_code != refusal for state in answer.transaction_states)
 
 
@@ -114,7 +106,7 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
             _check_sizes(admin, settings, up)
     except NOT_ALLOWED as error:
         structlog.get_logger().info(**line(kafka_errors.NO_LIMITS), error=str(error))
-    except (KafkaError, OSError) as error:
+    except (errors.KafkaError, OSError) as error:
         raise connection.connector_error(settings, connection.looking_at_limits(), error) from error
 
 
@@ -127,7 +119,7 @@ def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
         raise lack
     try:
         TopicCreator(settings).require_tables(admin)
-    except InvalidReplicationFactorError:
+    except errors.InvalidReplicationFactorError:
         # Existing topics work; the stream stops only when it needs a new one.
         brokers = Brokers.asked(admin)
         structlog.get_logger().warning(
@@ -136,7 +128,7 @@ def _check_topics(admin: Any, settings: KafkaSettings) -> list[str]:
             brokers=len(brokers.known),
             replication_factor=settings.replication_factor,
         )
-    except TopicAuthorizationFailedError:
+    except errors.TopicAuthorizationFailedError:
         structlog.get_logger().warning(**line(kafka_errors.NO_RIGHT_TO_CREATE))
     return up
 
@@ -176,7 +168,7 @@ def _smaller_topics(admin: Any, settings: KafkaSettings) -> list[str]:
     limits = topic_limits(admin, topics)
     if len(limits) < len(topics):
         message = "the user may not see the limits of topics"
-        raise ClusterAuthorizationFailedError(message)
+        raise errors.ClusterAuthorizationFailedError(message)
     return smaller_topics(limits, settings.record_bytes_max)
 
 
@@ -187,7 +179,7 @@ def _smallest(admin: Any, brokers: list[str], setting: str) -> int:
     if any(setting not in configs[name] for name in brokers):
         # The client drops the error of a broker, which then has no settings at all.
         message = f"the user may not see {setting}"
-        raise ClusterAuthorizationFailedError(message)
+        raise errors.ClusterAuthorizationFailedError(message)
     return min(int(configs[name][setting]["value"]) for name in brokers)
 
 
@@ -222,7 +214,7 @@ def newest_keys(
             for topic in sorted(consumer.topics().intersection(topics))[:topics_max]:
                 doing = connection.reading(topic)
                 newest += _newest(consumer, topic)
-    except (KafkaError, OSError) as error:
+    except (errors.KafkaError, OSError) as error:
         raise connection.connector_error(settings, doing, error) from error
     return newest
 

@@ -14,13 +14,7 @@ from connector.foundation.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import Progress, progress_topic
-from connector.stream.sink import connection
-from connector.stream.sink.recovery import (
-    TopicLog,
-    committed_settings,
-    decoded_progress,
-    last_progress,
-)
+from connector.stream.sink import connection, recovery
 
 
 class StateFollower:
@@ -80,7 +74,7 @@ class StateFollower:
 
     def _look(self) -> None:
         if self._consumer is None:
-            settings = committed_settings(self._settings)
+            settings = recovery.committed_settings(self._settings)
             opened = self._opened
             self._consumer = opened.enter_context(self._clients.open_consumer(**settings))
             settings["isolation_level"] = "read_uncommitted"
@@ -95,27 +89,29 @@ class StateFollower:
             return
         for partition in self._partitions:
             begin, end = self._positions[partition], ends[partition]
-            log = TopicLog(self._consumer, partition, begin, end)
+            log = recovery.TopicLog(self._consumer, partition, begin, end)
             if partition.topic == self._progress_topic:
                 self._read_progress(log)
             else:
                 self._read_values(log)
             self._positions[partition] = end
 
-    def _read_progress(self, log: TopicLog) -> None:
+    def _read_progress(self, log: recovery.TopicLog) -> None:
         if self.progress is None:
-            self.progress = last_progress(log, self._name)[0]
+            self.progress = recovery.last_progress(log, self._name)[0]
             return
         own = [record for record in log.read(log.begin, log.end) if record.key == self._key]
         if own:
             # A record without a value removes the progress.
-            self.progress = None if own[-1].value is None else decoded_progress(log, own[-1])
+            self.progress = (
+                None if own[-1].value is None else recovery.decoded_progress(log, own[-1])
+            )
 
     @property
     def _key(self) -> bytes:
         return self._name.encode()
 
-    def _read_values(self, log: TopicLog) -> None:
+    def _read_values(self, log: recovery.TopicLog) -> None:
         own = f"{self._name}/"
         for record in log.read(log.begin, log.end):
             key = record.key.decode()

@@ -12,13 +12,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, NamedTuple
 
+from kafka import errors
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import (
-    ClusterAuthorizationFailedError,
-    KafkaError,
-    TopicAuthorizationFailedError,
-    UnsupportedVersionError,
-)
 
 from connector.foundation.record_batch import HEADER_BYTES, RecordBatch
 from connector.foundation.settings.sections import KafkaSettings
@@ -28,9 +23,9 @@ from connector.stream.sink.connection import KafkaClients, client_settings, conn
 
 # What a user without the right to see limits gets.
 NOT_ALLOWED = (
-    ClusterAuthorizationFailedError,
-    TopicAuthorizationFailedError,
-    UnsupportedVersionError,
+    errors.ClusterAuthorizationFailedError,
+    errors.TopicAuthorizationFailedError,
+    errors.UnsupportedVersionError,
 )
 _SIZE = "max.message.bytes"
 _COMPRESSION = "compression.type"
@@ -129,7 +124,7 @@ class TopicLimits:
         except NOT_ALLOWED:
             # A start has said so. Then a record that is too large ends the stream.
             pass
-        except (KafkaError, OSError) as error:
+        except (errors.KafkaError, OSError) as error:
             raise connector_error(settings, connection.looking_at_limits(), error) from error
 
 

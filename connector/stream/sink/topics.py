@@ -10,17 +10,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Self
 
-from kafka import TopicPartition
+from kafka import TopicPartition, errors
 from kafka.admin import OffsetSpec
-from kafka.errors import (
-    InvalidReplicationFactorError,
-    KafkaError,
-    LeaderNotAvailableError,
-    TopicAlreadyExistsError,
-    TopicAuthorizationFailedError,
-    UnknownTopicOrPartitionError,
-    UnsupportedVersionError,
-)
 
 from connector.foundation import contract
 from connector.foundation.errors import SinkRefused, SinkUnavailable
@@ -163,7 +154,7 @@ class TopicCreator:
                     topic: self._description(topic) for topic in unknown if topic not in existing
                 }
                 made = self._create_accepted(admin, missing) if missing else []
-        except (KafkaError, OSError) as error:
+        except (errors.KafkaError, OSError) as error:
             raise connection.connector_error(
                 self._settings, connection.creating(*unknown), error
             ) from error
@@ -215,15 +206,15 @@ class TopicCreator:
         try:
             admin.create_topics({topic: self._description(topic)}, validate_only=True)
             _require_describable(admin, [topic])
-        except TopicAlreadyExistsError:
+        except errors.TopicAlreadyExistsError:
             pass
         except (
-            InvalidReplicationFactorError,
-            TopicAuthorizationFailedError,
-            UnsupportedVersionError,
+            errors.InvalidReplicationFactorError,
+            errors.TopicAuthorizationFailedError,
+            errors.UnsupportedVersionError,
         ):
             raise
-        except KafkaError as error:
+        except errors.KafkaError as error:
             raise connection.connector_error(
                 self._settings, connection.creating_tables(), error
             ) from error
@@ -243,7 +234,7 @@ class TopicCreator:
                 elif wanted:
                     admin.create_topics(wanted, wait_for_metadata=True)
                     _await_leaders(admin, wanted, self._settings.request_timeout_seconds)
-            except InvalidReplicationFactorError as error:
+            except errors.InvalidReplicationFactorError as error:
                 lack = Brokers.asked(admin).lack(self._settings)
                 if lack is None:
                     # A broker has come back meanwhile.
@@ -251,10 +242,10 @@ class TopicCreator:
                 raise lack from error
             finally:
                 admin.close()
-        except TopicAlreadyExistsError:
+        except errors.TopicAlreadyExistsError:
             # Another process has created it.
             pass
-        except (KafkaError, OSError) as error:
+        except (errors.KafkaError, OSError) as error:
             raise connection.connector_error(
                 self._settings, connection.creating(*topics), error
             ) from error
@@ -312,7 +303,7 @@ def _await_leaders(admin: Any, created: dict[str, dict[str, Any]], timeout_secon
     while True:
         try:
             admin.list_partition_offsets(latest)
-        except (UnknownTopicOrPartitionError, LeaderNotAvailableError):
+        except (errors.UnknownTopicOrPartitionError, errors.LeaderNotAvailableError):
             if time.monotonic() > deadline:
                 raise
             time.sleep(_LEADER_PAUSE_SECONDS)
@@ -327,5 +318,5 @@ def _require_describable(admin: Any, topics: Sequence[str]) -> None:
     the right before it looks for the topic.
     """
     for description in admin.describe_topics([*topics]):
-        if description["error_code"] == TopicAuthorizationFailedError.errno:
-            raise TopicAuthorizationFailedError(description["name"])
+        if description["error_code"] == errors.TopicAuthorizationFailedError.errno:
+            raise errors.TopicAuthorizationFailedError(description["name"])

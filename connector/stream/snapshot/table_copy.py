@@ -7,12 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
-from connector.foundation.errors import (
-    ConnectorError,
-    RecordTooLarge,
-    TopicRefused,
-    UnsupportedChange,
-)
+from connector.foundation import errors
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.read_pace import chunk_rows
 from connector.stream.envelope.key_windows import TableWindows
@@ -58,7 +53,7 @@ class TableCopy:
         # The bytes of all rows as records, as the plan says, if a group may read them.
         self.group_bytes: int | None = None
         self.gone_at: LogPosition | None = None  # end of the log when the table did not exist
-        self.gone_error: ConnectorError | None = None
+        self.gone_error: errors.ConnectorError | None = None
         self.is_absent = False  # and the account would have seen it
         self.asked_at = 0  # changes of the watched table when the plan was asked for
         self.changed = 0  # how often the table was different since rows were written
@@ -66,7 +61,7 @@ class TableCopy:
         self.cost_seconds = 0.0  # spent on reading and writing rows, without any waiting
         self.not_before = 0.0  # the table is read again from then on
         # Why the table cannot be read now, and since when.
-        self._busy: tuple[ConnectorError, float] | None = None
+        self._busy: tuple[errors.ConnectorError, float] | None = None
         self._settings = settings
         self._limit = 1
         # For each part: the key to continue after, and whether the part is read to its end.
@@ -181,7 +176,7 @@ class TableCopy:
         self.watched.close_window(window)
         self._windows.discard(window)
 
-    def put_off(self, error: ConnectorError, seconds: float) -> float:
+    def put_off(self, error: errors.ConnectorError, seconds: float) -> float:
         """Read the table later, because of `error`; return after how many seconds."""
         since = seconds if self._busy is None else self._busy[1]
         self._busy = error, since
@@ -349,7 +344,7 @@ def left_to_mirror(
             continue
         try:
             output.announce(planned.table.schema)
-        except (UnsupportedChange, RecordTooLarge, TopicRefused) as error:
+        except (errors.UnsupportedChange, errors.RecordTooLarge, errors.TopicRefused) as error:
             yield CopyFailure(copy, error)
             continue
         yield CopyEnd(copy)

@@ -1,7 +1,5 @@
 """The state of a table's copy, as in its record in `<prefix>.snapshot`."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field, fields
 from typing import Literal
@@ -82,12 +80,12 @@ class TableState:
         """
         return self.phase == "waiting" and self.request != NO_REQUEST and not self.where
 
-    def answer_for(self, known: TableState) -> None:
+    def answer_for(self, known: "TableState") -> None:
         """Take the number of a copy under way that gives way to this one: its user still waits."""
         if known.request > NO_REQUEST:
             self.request = max(self.request, known.request)
 
-    def replace(self, known: TableState) -> None:
+    def replace(self, known: "TableState") -> None:
         """Note what a copy was that this one replaces."""
         # Until this one takes rows back, those of the other one count.
         self.load = known.load
@@ -99,7 +97,7 @@ class TableState:
             # Consumers lack the rows that were not copied yet.
             self.before, self.error_before = "failed", known.error
 
-    def replaced(self, error: str) -> TableState | None:
+    def replaced(self, error: str) -> "TableState | None":
         """Return the copy that counts again, as this one has failed with `error` and done nothing.
 
         None if there was none.
@@ -122,7 +120,7 @@ class TableState:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
     @classmethod
-    def decode(cls, value: bytes, record_name: str) -> TableState:
+    def decode(cls, value: bytes, record_name: str) -> "TableState":
         """Read the value of a record; `record_name` names it in errors.
 
         Raises DecodeError for a record of another version.

@@ -23,11 +23,7 @@ from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import status_query
 from connector.replication.server.server_error_numbers import LOCK_WAIT_TIMEOUT
 from connector.replication.start_point import ServerIdentity
-from connector.stream.changes.cascades import (
-    ForeignKeySnapshot,
-    ForeignKeySource,
-    hidden_children,
-)
+from connector.stream.changes import cascades
 from connector.stream.changes.foreign_keys import CASCADE, ForeignKey, ForeignKeys
 from connector.stream.source import setup_errors
 from connector.stream.source.findings import RowLoggingGap
@@ -58,7 +54,7 @@ _RULES = re.compile(r"\)(?: ON DELETE (?P<delete>[A-Z ]+?))?(?: ON UPDATE (?P<up
 _LOCK_SECONDS = 5
 
 
-class ServerForeignKeys(ForeignKeySource):
+class ServerForeignKeys(cascades.ForeignKeySource):
     """Asks one server."""
 
     def __init__(self, settings: SourceSettings, identity: ServerIdentity) -> None:
@@ -66,7 +62,7 @@ class ServerForeignKeys(ForeignKeySource):
         self._settings = settings
         self._identity = identity
 
-    def learn(self, altered: list[TableName]) -> ForeignKeySnapshot:
+    def learn(self, altered: list[TableName]) -> cascades.ForeignKeySnapshot:
         """Return the keys of now, with the effect of statements on the tables `altered`.
 
         Raises SourceUnavailable, SourceRefused, and ConfigError for files that cannot be read.
@@ -80,7 +76,9 @@ class ServerForeignKeys(ForeignKeySource):
             # A statement is in the log before its effect can be seen.
             (end,) = session.query(status_query(session.identity)) or ({},)
             number = file_number(end.get("File") or "")
-            return ForeignKeySnapshot(keys, number, int(end.get("Position") or 0), logged=logged)
+            return cascades.ForeignKeySnapshot(
+                keys, number, int(end.get("Position") or 0), logged=logged
+            )
 
 
 def _wait_for_statements(session: SelectSession, tables: list[TableName]) -> None:
@@ -190,7 +188,9 @@ def cascade_gaps(
     `copies` says whether the pipeline copies them. Raises SourceUnavailable or SourceRefused.
     """
     keys, logged = read_keys(server.query), logs_cascades(server.query)
-    hidden = hidden_children(ForeignKeySnapshot(keys, 0, 0, logged=logged), tables)
+    hidden = cascades.hidden_children(
+        cascades.ForeignKeySnapshot(keys, 0, 0, logged=logged), tables
+    )
     if hidden:
         yield RowLoggingGap("R-log-row-format", hidden_cascades(hidden, copies=copies))
 

@@ -11,11 +11,7 @@ from dataclasses import replace
 from connector.foundation import VERSION
 from connector.foundation.contract import EXACT
 from connector.foundation.errors import ConfigError
-from connector.foundation.settings.envelope import (
-    EnvelopeSettings,
-    OutboxSettings,
-    RouteSettings,
-)
+from connector.foundation.settings import envelope
 from connector.foundation.settings.sections import MaskSettings, Settings, SourceSettings
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.debezium.registry_schemas import SchemaIds
@@ -24,7 +20,7 @@ from connector.stream.envelope.schemas import column_rules
 from connector.stream.source import setup_errors
 
 
-def outbox_form(settings: OutboxSettings) -> OutboxOptions | None:
+def outbox_form(settings: envelope.OutboxSettings) -> OutboxOptions | None:
     """Return the form of outbox tables; None if there are none."""
     if not settings.tables:
         return None
@@ -79,7 +75,7 @@ def table_topics(settings: Settings) -> Topics:
     return Topics(settings.kafka.topic_prefix, tuple(map(_route, settings.envelope.routes)))
 
 
-def _route(settings: RouteSettings) -> Route:
+def _route(settings: envelope.RouteSettings) -> Route:
     database, _, table = settings.tables.partition(".")
     return Route(database, table, settings.topic, settings.key_field)
 
@@ -103,7 +99,7 @@ def record_options(
     )
 
 
-def debezium_form(settings: EnvelopeSettings) -> DebeziumProfile | None:
+def debezium_form(settings: envelope.EnvelopeSettings) -> DebeziumProfile | None:
     """Return the form with the filters of the settings; None for the profile `exact`.
 
     Raises ConfigError for a condition that cannot be evaluated here.

@@ -20,17 +20,6 @@ from connector.foundation.errors.code import ErrorCode
 from connector.foundation.settings.envelope import FilterSettings
 from connector.stream.envelope.debezium import filter_terms, row_filter
 from connector.stream.envelope.debezium.filter_terms import Term
-from connector.stream.envelope.debezium.row_filter import (
-    BYTES,
-    DATE,
-    MOMENT,
-    NUMBER,
-    OTHER,
-    TEXT,
-    FilteredTable,
-    RowFilter,
-    RowFilters,
-)
 from connector.stream.source import table_errors
 from connector.stream.source.condition_parser import Condition
 
@@ -52,7 +41,7 @@ _NULL: Final = "NULL"
 class FilterBinding:
     """Makes the terms of trees with the columns of one table."""
 
-    def __init__(self, table: FilteredTable) -> None:
+    def __init__(self, table: row_filter.FilteredTable) -> None:
         """Take the columns of `table`; methods raise UnsupportedChange for what does not fit."""
         self._table = table
         self._name = f"{table.database}.{table.name}"
@@ -77,7 +66,7 @@ class FilterBinding:
         if isinstance(node, (exp.Like, exp.Escape)):
             return self._like(node)
         term, kind = self._operand(node)
-        if kind not in (NUMBER, _NULL):
+        if kind not in (row_filter.NUMBER, _NULL):
             self._refuse(table_errors.NO_TRUTH, what=self._described(node))
         return filter_terms.Comparison(
             filter_terms.BELOW | filter_terms.ABOVE, term, filter_terms.Constant(0)
@@ -121,22 +110,29 @@ class FilterBinding:
     def _sides(self, nodes: list[exp.Expr], *, ordered: bool = False) -> list[Term]:
         """Return operands that are compared with the first one; all have one kind then."""
         operands = [self._operand(node) for node in nodes]
-        first = next((kind for _, kind in operands if kind in (DATE, MOMENT)), operands[0][1])
+        first = next(
+            (kind for _, kind in operands if kind in (row_filter.DATE, row_filter.MOMENT)),
+            operands[0][1],
+        )
         sides: list[Term] = []
         for node, (term, kind) in zip(nodes, operands, strict=True):
             bare = _bare(node)
-            if first in (DATE, MOMENT) and isinstance(bare, exp.Literal) and bare.is_string:
+            if (
+                first in (row_filter.DATE, row_filter.MOMENT)
+                and isinstance(bare, exp.Literal)
+                and bare.is_string
+            ):
                 sides.append(filter_terms.Constant(self._moment(bare.name, first)))
                 continue
-            if OTHER in (kind, first):
-                other = node if kind == OTHER else nodes[0]
+            if row_filter.OTHER in (kind, first):
+                other = node if kind == row_filter.OTHER else nodes[0]
                 self._refuse(table_errors.NOT_COMPARABLE, what=self._described(other))
             if _NULL in (kind, first):
                 first = kind if first == _NULL else first
             elif kind != first:
                 one, other_one = self._described(nodes[0]), self._described(node)
                 self._refuse(table_errors.KINDS, one=one, other=other_one)
-            if ordered and kind == TEXT:
+            if ordered and kind == row_filter.TEXT:
                 self._refuse(table_errors.ORDER, what=self._described(node))
             sides.append(term)
         return sides
@@ -148,7 +144,7 @@ class FilterBinding:
             node = node.this
         term, kind = self._operand(node.args["this"])
         pattern = _bare(node.args["expression"])
-        if kind != TEXT or not (isinstance(pattern, exp.Literal) and pattern.is_string):
+        if kind != row_filter.TEXT or not (isinstance(pattern, exp.Literal) and pattern.is_string):
             self._refuse(table_errors.LIKE, what=self._described(node.args["this"]))
         like = filter_terms.Like(term, pattern.name, escape)
         return filter_terms.Not(like) if node.args.get("negate") else like
@@ -165,16 +161,16 @@ class FilterBinding:
         if isinstance(node, exp.Null):
             return filter_terms.Constant(None), _NULL
         if isinstance(node, exp.Boolean):
-            return filter_terms.Constant(int(bool(node.this))), NUMBER
+            return filter_terms.Constant(int(bool(node.this))), row_filter.NUMBER
         if isinstance(node, exp.HexString):
-            return filter_terms.Constant(bytes.fromhex(node.name)), BYTES
+            return filter_terms.Constant(bytes.fromhex(node.name)), row_filter.BYTES
         if isinstance(node, exp.Neg):
-            return filter_terms.Constant(-Decimal(node.this.name)), NUMBER
+            return filter_terms.Constant(-Decimal(node.this.name)), row_filter.NUMBER
         if isinstance(node, exp.Literal):
             if node.is_string:
-                return filter_terms.Constant(node.name), TEXT
-            return filter_terms.Constant(Decimal(node.name)), NUMBER
-        return self.truth(node), NUMBER
+                return filter_terms.Constant(node.name), row_filter.TEXT
+            return filter_terms.Constant(Decimal(node.name)), row_filter.NUMBER
+        return self.truth(node), row_filter.NUMBER
 
     def _index(self, node: exp.Column) -> int:
         """Return the number of a column; raises UnsupportedChange if records have no such one."""
@@ -197,9 +193,9 @@ class FilterBinding:
 
     def _moment(self, text: str, kind: str) -> str:
         """Return a constant as dates or moments are compared."""
-        if not (_DATE if kind == DATE else _MOMENT).fullmatch(text):
+        if not (_DATE if kind == row_filter.DATE else _MOMENT).fullmatch(text):
             self._refuse(table_errors.NO_MOMENT, constant=text)
-        return text if kind == DATE else row_filter.moment(text)
+        return text if kind == row_filter.DATE else row_filter.moment(text)
 
     def _described(self, node: exp.Expr) -> str:
         node = _bare(node)
@@ -230,7 +226,7 @@ _DEPTH_MAX: Final = 64
 
 
 @final
-class ConditionFilters(RowFilters):
+class ConditionFilters(row_filter.RowFilters):
     """The filters of a configuration; a row must meet all conditions of its table."""
 
     def __init__(self, settings: Sequence[FilterSettings]) -> None:
@@ -245,7 +241,7 @@ class ConditionFilters(RowFilters):
                 raise ConfigError(table_errors.FILTER, tables=setting.tables, why=error) from error
             self._conditions.append((database, table, tree))
 
-    def of(self, table: FilteredTable) -> RowFilter | None:
+    def of(self, table: row_filter.FilteredTable) -> row_filter.RowFilter | None:
         """Return the filter of a column list; raises UnsupportedChange as `RowFilters.of`."""
         binding = FilterBinding(table)
         terms = [
@@ -253,7 +249,11 @@ class ConditionFilters(RowFilters):
             for database, name, tree in self._conditions
             if fnmatchcase(table.database, database) and fnmatchcase(table.name, name)
         ]
-        return RowFilter(table, binding.indexes, filter_terms.every(terms)) if terms else None
+        return (
+            row_filter.RowFilter(table, binding.indexes, filter_terms.every(terms))
+            if terms
+            else None
+        )
 
 
 def _require_evaluable(tree: exp.Expr) -> None:

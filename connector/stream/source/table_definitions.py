@@ -28,11 +28,7 @@ from connector.replication.server.mysql_server import name_of
 from connector.replication.start_point import ServerIdentity, StartPoint
 from connector.stream.changes.transaction import RowsChange
 from connector.stream.envelope.cells.labels import has_uncertain_labels
-from connector.stream.envelope.schemas.server_schemas import (
-    DefinitionSource,
-    ServerDefinition,
-    UnloggedColumns,
-)
+from connector.stream.envelope.schemas import server_schemas
 from connector.stream.source import table_errors
 from connector.stream.source.information_schema import read_definition
 from connector.stream.source.select_session import SelectSession
@@ -49,7 +45,7 @@ _QUERIES = frozenset({EventType.QUERY_EVENT, EventType.QUERY_COMPRESSED_EVENT})
 _Position = tuple[int, int]
 
 
-class ServerTableDefinitions(DefinitionSource):
+class ServerTableDefinitions(server_schemas.DefinitionSource):
     """Asks one server; its positions are those of the stream."""
 
     def __init__(
@@ -65,7 +61,9 @@ class ServerTableDefinitions(DefinitionSource):
         self._read_to = "", 0
         self._statements: dict[tuple[str, str], _Position] = {}
 
-    def define(self, database: str, table: str, change: RowsChange) -> ServerDefinition:
+    def define(
+        self, database: str, table: str, change: RowsChange
+    ) -> server_schemas.ServerDefinition:
         """Return the current definition of the table; see `DefinitionSource`."""
         is_sequence = False
         columns: list[SchemaColumn] | None = None
@@ -99,7 +97,9 @@ class ServerTableDefinitions(DefinitionSource):
                 end_file=file,
                 end_position=position,
             )
-        return ServerDefinition(columns, file, position, changed=changed, is_sequence=is_sequence)
+        return server_schemas.ServerDefinition(
+            columns, file, position, changed=changed, is_sequence=is_sequence
+        )
 
     def _columns(self, database: str, table: str) -> list[SchemaColumn] | None:
         """Return the columns of a table; None if there is no such table."""
@@ -198,7 +198,7 @@ def unlogged_columns(
     )
 
 
-class ServerUnloggedColumns(UnloggedColumns):
+class ServerUnloggedColumns(server_schemas.UnloggedColumns):
     """Asks one server."""
 
     def __init__(self, settings: SourceSettings, identity: ServerIdentity) -> None:

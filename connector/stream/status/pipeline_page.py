@@ -11,16 +11,10 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from connector.foundation.http_server import Endpoints, serving
+from connector.stream.status import server
 from connector.stream.status.model import Level
 from connector.stream.status.page import parts_of, security_headers
 from connector.stream.status.pipeline_list import PipelineList, to_json
-from connector.stream.status.server import (
-    PAGE_SECONDS,
-    STATUS_PATH,
-    Kept,
-    html_page,
-    json_page,
-)
 
 # With more rows, the page would be slow; `/status.json` has all.
 _ROWS_MAX = 500
@@ -46,10 +40,10 @@ def serving_list(listen: str, look: Callable[[], PipelineList]) -> Iterator[None
 
     Raises ConfigError if the address cannot be used.
     """
-    newest = Kept(look, PAGE_SECONDS)
+    newest = server.Kept(look, server.PAGE_SECONDS)
     pages = {
-        "/": lambda _: html_page(list_html(newest.get()), security_headers()),
-        STATUS_PATH: lambda _: json_page(to_json(newest.get())),
+        "/": lambda _: server.html_page(list_html(newest.get()), security_headers()),
+        server.STATUS_PATH: lambda _: server.json_page(to_json(newest.get())),
     }
     with serving(Endpoints(_OwnFigures(), _well, _well, pages), listen):
         yield

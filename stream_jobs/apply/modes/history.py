@@ -16,21 +16,8 @@ from numpy.typing import NDArray
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.changes import DELETE, READ, TRUNCATES
 from stream_jobs.apply.key_index import IndexColumns
+from stream_jobs.apply.modes import versions
 from stream_jobs.apply.modes.mode import Mode, ModeColumn, ModeInput, Truncation, sequence_columns
-from stream_jobs.apply.modes.versions import (
-    END_HI,
-    END_LO,
-    END_OP,
-    FROM,
-    IS_CURRENT,
-    TO,
-    KeyChange,
-    StoredVersions,
-    VersionEnd,
-    Versions,
-    later,
-    microseconds,
-)
 from stream_jobs.apply.row_hashes import digests_of_rows, distinct, keys_of
 from stream_jobs.apply.rows import Rows, split, timestamps
 from stream_jobs.apply.table_failures import InvalidRecordError
@@ -47,12 +34,14 @@ class History(Mode):
 
     name = "history"
     columns = (
-        ModeColumn(FROM, _TIME, "when the source committed this version"),
-        ModeColumn(TO, _TIME, "when the source committed its end; NULL if it is current"),
-        ModeColumn(IS_CURRENT, pa.bool_(), "whether the source has this version now"),
-        ModeColumn(END_OP, pa.string(), "what ended it: u update, d delete, t truncate, r copy"),
-        ModeColumn(END_HI, pa.int64(), "cdc.seq of its end: epoch, file and position"),
-        ModeColumn(END_LO, pa.int64(), "cdc.seq of its end: event and row"),
+        ModeColumn(versions.FROM, _TIME, "when the source committed this version"),
+        ModeColumn(versions.TO, _TIME, "when the source committed its end; NULL if it is current"),
+        ModeColumn(versions.IS_CURRENT, pa.bool_(), "whether the source has this version now"),
+        ModeColumn(
+            versions.END_OP, pa.string(), "what ended it: u update, d delete, t truncate, r copy"
+        ),
+        ModeColumn(versions.END_HI, pa.int64(), "cdc.seq of its end: epoch, file and position"),
+        ModeColumn(versions.END_LO, pa.int64(), "cdc.seq of its end: event and row"),
     )
     keeps_columns = True
     truncation = Truncation.CHANGES
@@ -67,18 +56,18 @@ class History(Mode):
         names = [column.name for column in indexed.key]
         both = pa.concat_tables([rows.data.select(names), gone.data.select(names)])
         keys, key_of_change = distinct(keys_of([both[name] for name in names]))
-        known = StoredVersions(work, keys, indexed)
-        versions = _follow(work, rows, gone, key_of_change, known)
-        begun = list(versions.opened.values())
-        opened = rows.data.take(pa.array(list(versions.opened), pa.int64())).append_column(
-            FROM, timestamps(pa.array([version.us for version in begun], pa.int64()))
+        known = versions.StoredVersions(work, keys, indexed)
+        followed = _follow(work, rows, gone, key_of_change, known)
+        begun = list(followed.opened.values())
+        opened = rows.data.take(pa.array(list(followed.opened), pa.int64())).append_column(
+            versions.FROM, timestamps(pa.array([version.us for version in begun], pa.int64()))
         )
-        ended = known.rows.take(pa.array([known.place(key) for key in versions.closed], pa.int64()))
-        work.result.dead = known.dead(versions.closed)
+        ended = known.rows.take(pa.array([known.place(key) for key in followed.closed], pa.int64()))
+        work.result.dead = known.dead(followed.closed)
         data = pa.concat_tables(
             [
                 _with_ends(opened, [version.end for version in begun]),
-                _with_ends(ended, list(versions.closed.values())),
+                _with_ends(ended, list(followed.closed.values())),
             ],
             promote_options="default",
         )
@@ -92,17 +81,22 @@ class History(Mode):
         By their times, the end stays between the start of the version and that later end.
         """
         hi, lo = data[HI].to_numpy(), data[LO].to_numpy()
-        end_hi, end_lo = (data[name].fill_null(_NO_END).to_numpy() for name in (END_HI, END_LO))
-        from_us, to_us = microseconds(data[FROM]), microseconds(data[TO])
-        ends: list[VersionEnd | None] = [None] * data.num_rows
+        end_hi, end_lo = (
+            data[name].fill_null(_NO_END).to_numpy() for name in (versions.END_HI, versions.END_LO)
+        )
+        from_us, to_us = (
+            versions.microseconds(data[versions.FROM]),
+            versions.microseconds(data[versions.TO]),
+        )
+        ends: list[versions.VersionEnd | None] = [None] * data.num_rows
         for truncate in reversed(truncates):
             sequence = truncate.sequence
             at = np.full(len(hi), sequence.hi), np.full(len(lo), sequence.lo)
             were_there = is_above(*at, hi, lo) & is_above(end_hi, end_lo, *sequence)
             for place in np.flatnonzero(were_there).tolist():
-                us = later(from_us[place], truncate.us)
+                us = versions.later(from_us[place], truncate.us)
                 us = min((time for time in (us, to_us[place]) if time is not None), default=None)
-                ends[place] = VersionEnd(sequence, us, "t")
+                ends[place] = versions.VersionEnd(sequence, us, "t")
         if not any(ends):
             return None
         have_end = pa.array([end is not None for end in ends])
@@ -114,13 +108,17 @@ class History(Mode):
         """Return the key of the last versions of keys, and of those that a truncate has ended."""
         named = {column.name: column for column in mirror.columns}
         key = tuple(named[name] for name in mirror.schema.key)
-        deciding = named[IS_CURRENT], named[END_OP]
+        deciding = named[versions.IS_CURRENT], named[versions.END_OP]
         return IndexColumns(key, sequence_columns(named), deciding=deciding, are_found=_can_be_last)
 
 
 def _follow(
-    work: ModeInput, rows: Rows, gone: Rows, key_of_change: NDArray[np.intp], known: StoredVersions
-) -> Versions:
+    work: ModeInput,
+    rows: Rows,
+    gone: Rows,
+    key_of_change: NDArray[np.intp],
+    known: versions.StoredVersions,
+) -> versions.Versions:
     """Go through the changes of each key, in the order of their sequences."""
     places = np.concatenate([rows.places, gone.places])
     ops = work.changes.ops[places].tolist()
@@ -133,12 +131,12 @@ def _follow(
         new_values = _values_of(rows.data, names)
         known_values = _values_of(known.rows, names)
     are_covered = _are_covered(work, places)
-    versions = Versions()
+    found = versions.Versions()
     order = np.lexsort((lo, hi, key_of_change))
     starts = np.flatnonzero(np.diff(key_of_change[order], prepend=-1))
     for own in np.split(order, starts[1:]) if len(order) else ():
         changes = [
-            KeyChange(
+            versions.KeyChange(
                 PackedSequence(int(hi[place]), int(lo[place])),
                 times[place],
                 chr(ops[place]),
@@ -153,8 +151,8 @@ def _follow(
         if version is not None and changes[0].sequence <= version.start:
             why = Message(record_errors.OUT_OF_ORDER, {})
             raise InvalidRecordError(int(places[own[0]]), why)
-        versions.follow(key, version, changes, work.part.truncates)
-    return versions
+        found.follow(key, version, changes, work.part.truncates)
+    return found
 
 
 def _are_covered(work: ModeInput, places: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -185,20 +183,26 @@ def _halves(half: NDArray[np.int64]) -> list[bytes]:
 
 
 def _can_be_last(data: pa.Table) -> NDArray[np.bool_]:
-    is_last = pc.is_in(data[END_OP], pa.array(["d", "t"], pa.string()))
-    can = pc.or_(data[IS_CURRENT], is_last)
+    is_last = pc.is_in(data[versions.END_OP], pa.array(["d", "t"], pa.string()))
+    can = pc.or_(data[versions.IS_CURRENT], is_last)
     may_be_last: NDArray[np.bool_] = can.to_numpy()
     return may_be_last
 
 
-def _with_ends(data: pa.Table, ends: Sequence[VersionEnd | None]) -> pa.Table:
+def _with_ends(data: pa.Table, ends: Sequence[versions.VersionEnd | None]) -> pa.Table:
     """Return versions with their ends; None is an open one."""
     columns = {
-        TO: pa.array([None if end is None else end.us for end in ends], pa.int64()).cast(_TIME),
-        IS_CURRENT: pa.array([end is None for end in ends], pa.bool_()),
-        END_OP: pa.array([None if end is None else end.op for end in ends], pa.string()),
-        END_HI: pa.array([None if end is None else end.sequence.hi for end in ends], pa.int64()),
-        END_LO: pa.array([None if end is None else end.sequence.lo for end in ends], pa.int64()),
+        versions.TO: pa.array([None if end is None else end.us for end in ends], pa.int64()).cast(
+            _TIME
+        ),
+        versions.IS_CURRENT: pa.array([end is None for end in ends], pa.bool_()),
+        versions.END_OP: pa.array([None if end is None else end.op for end in ends], pa.string()),
+        versions.END_HI: pa.array(
+            [None if end is None else end.sequence.hi for end in ends], pa.int64()
+        ),
+        versions.END_LO: pa.array(
+            [None if end is None else end.sequence.lo for end in ends], pa.int64()
+        ),
     }
     data = data.drop_columns([name for name in columns if name in data.column_names])
     for name, values in columns.items():

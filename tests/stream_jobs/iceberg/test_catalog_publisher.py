@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-import orjson
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.rest import RestCatalog as PyCatalog
 
 from connector.foundation.errors import ConfigError
 from stream_jobs.delta import object_clients
@@ -18,129 +14,26 @@ from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import new_columns
 from stream_jobs.delta.object_storage import ObjectStorage
 from stream_jobs.delta.parquet_file import write_file
-from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError
-from stream_jobs.iceberg.catalog_login import CatalogAccess, CatalogLogin, Signer, signer_of
+from stream_jobs.iceberg.catalog_login import CatalogAccess
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.publisher import Occasion, TablePublisher
 from stream_jobs.iceberg.rest_catalog import CatalogName, RestCatalog
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from tests.foundation.errors.texts import shown
-from tests.stream_jobs.catalog_server import KEY, SECRET, WAREHOUSE, Proxy, serve_catalog
+from tests.stream_jobs.catalog_server import KEY, SECRET, WAREHOUSE, Proxy
 from tests.stream_jobs.delta.sample import Sample
+from tests.stream_jobs.iceberg.lake import LOGIN, Lake, refused
 from tests.stream_jobs.iceberg.readers import DuckDB, delta_rs_rows, sorted_rows
 from tests.stream_jobs.iceberg.table_story import Published
-from tests.stream_jobs.signature_verifier import SignatureVerifier
 from verification.foreign import foreign_errors
 from verification.foreign.table_choice import read_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
-    from pyiceberg.table import Table
-
     from tests.stream_jobs.catalog_server import CatalogServer
-
-LOGIN = CatalogLogin(client_id=KEY, client_secret=SECRET, scope="catalog")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CatalogServer]:
-    yield from serve_catalog(tmp_path_factory.mktemp("catalog"))
-
-
-@pytest.fixture(scope="module")
-def duckdb() -> DuckDB:
-    return DuckDB()
-
-
-@pytest.fixture
-def proxy(server: CatalogServer) -> Iterator[Proxy]:
-    with Proxy(server.url) as proxy:
-        yield proxy
-
-
-class Lake:
-    """A mirror of some tables, their catalog, and readers of it."""
-
-    def __init__(self, server: CatalogServer, proxy: Proxy, folder: Path, count: int) -> None:
-        self.server = server
-        self.proxy = proxy
-        self.folder = folder
-        self.storage = LocalStorage(str(folder))
-        self.namespace = folder.parent.name.replace("-", "_").lower()
-        names = [f"t{number}" for number in range(count)]
-        self.samples = [Sample(self.storage, f"shop/{name}") for name in names]
-        self.published = [Published(self.storage, sample.path) for sample in self.samples]
-        self.restart()
-
-    def restart(self, *, replaces_foreign: bool = False, signer: Signer | None = None) -> None:
-        """Begin as another process does."""
-        login = LOGIN if signer is None else CatalogLogin()
-        catalog = RestCatalog(CatalogAccess(self.proxy.url, WAREHOUSE, login, signer))
-        files = TableFiles(self.storage, reader_uri(self.storage.root))
-        self.publisher = CatalogPublisher(
-            catalog, files, f"lake.{self.namespace}_{{database}}", replaces_foreign=replaces_foreign
-        )
-        for published in self.published:
-            published.restart()
-
-    def publish(self, **facts: Any) -> list[MirrorError | None]:
-        """Publish all tables by path, and then in the catalog."""
-        for sample, published in zip(self.samples, self.published, strict=True):
-            self.publisher.expect(sample.path)
-            published.publish(sample.table, **facts)
-        return self.commit()
-
-    def commit(self) -> list[MirrorError | None]:
-        names = {sample.path: ("shop", sample.path[5:]) for sample in self.samples}
-        with ThreadPoolExecutor(4) as pool:
-            found = self.publisher.publish(names, pool)
-        return [found[sample.path] for sample in self.samples]
-
-    def catalog(self) -> PyCatalog:
-        return PyCatalog(
-            "test",
-            uri=self.server.url,
-            warehouse=WAREHOUSE,
-            token=self.server.token(),
-            **{
-                "s3.endpoint": self.server.s3,
-                "s3.access-key-id": KEY,
-                "s3.secret-access-key": SECRET,
-                "s3.region": "us-east-1",
-            },
-        )
-
-    def read(self, number: int = 0) -> Table:
-        found: Table = self.catalog().load_table(("lake", f"{self.namespace}_shop", f"t{number}"))
-        return found
-
-    def agree(self, number: int = 0) -> int:
-        """Compare what the catalog's readers see with delta-rs; return the number of rows."""
-        table = self.read(number)
-        rows = delta_rs_rows(self.published[number].delta)
-        assert sorted_rows(table.scan().to_arrow()) == rows
-        assert table.metadata.current_snapshot_id == self.samples[number].table.snapshot.version
-        return len(rows)
-
-
-@pytest.fixture
-def lake(server: CatalogServer, proxy: Proxy, tmp_path: Path) -> Lake:
-    return Lake(server, proxy, tmp_path / "mirror", 1)
-
-
-@pytest.fixture
-def pair(server: CatalogServer, proxy: Proxy, tmp_path: Path) -> Lake:
-    return Lake(server, proxy, tmp_path / "mirror", 2)
-
-
-def refused(problem: MirrorError | None) -> str:
-    assert problem is not None
-    return str(problem)
 
 
 def test_readers_of_the_catalog_agree_after_every_kind_of_commit(
@@ -171,99 +64,6 @@ def test_readers_of_the_catalog_agree_after_every_kind_of_commit(
     assert duckdb.catalog_rows(location, lake.server.s3, KEY, SECRET) == delta_rs_rows(
         lake.published[0].delta
     )
-
-
-def test_a_catalog_of_aws_gets_requests_that_are_signed(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key = {
-        "AWS_ACCESS_KEY_ID": "AKIA1",
-        "AWS_SECRET_ACCESS_KEY": "s3cret",
-        "AWS_SESSION_TOKEN": "t",
-    }
-    for name, value in key.items():
-        monkeypatch.setenv(name, value)
-    verifier = SignatureVerifier("glue", "eu-central-1", {"AKIA1": ("s3cret", "t")})
-    lake.proxy.refuses, lake.proxy.token = verifier.refusal, lake.server.token()
-    lake.restart(signer=signer_of("glue", "eu-central-1"))
-    (sample,) = lake.samples
-    assert lake.publish() == [None]
-    file = sample.append(range(10))
-    sample.kill(**{file.path: [0, 3]})
-    assert lake.publish() == [None]
-    assert lake.agree() == 8
-    lake.catalog().drop_table(("lake", f"{lake.namespace}_shop", "t0"))
-    assert lake.commit() == [None]
-    assert lake.agree() == 8
-    options = f"warehouse={WAREHOUSE}&sigv4_service=glue&sigv4_region=eu-central-1"
-    place = f"iceberg-rest:{lake.proxy.url}?table=lake.{lake.namespace}_shop.t0&{options}"
-    target = read_choice(f"shop.t0={place}").opened()
-    assert target.refresh() == f"snapshot {sample.table.snapshot.version}"
-    assert verifier.admitted == ["AKIA1"] * len(lake.proxy.asked)
-    # A server that wants other signatures gets none of it.
-    verifier.accounts = {"AKIA1": ("another", "t")}
-    sample.append(range(10, 20))
-    (problem,) = lake.publish()
-    assert refused(problem).startswith("[M826]")
-    assert len(lake.read().scan().to_arrow()) == 8
-
-
-def like_glue(request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, Any] | None:
-    """Answer as AWS Glue does to what it cannot; the answers were measured by others."""
-    asked = f"{request.command} {request.path}"
-    if asked.endswith("/transactions/commit"):
-        kind = "com.amazon.coral.service#UnknownOperationException"
-        return 200, {"Output": {"__type": kind}, "Version": "1.0"}
-    why = ""
-    if asked.startswith("POST") and asked.endswith("/tables"):
-        wanted = orjson.loads(body)
-        if wanted["stage-create"]:
-            why = "Malformed request: Stage create is not supported"
-        elif not wanted.get("location"):
-            why = "Location information cannot be null while creating an iceberg table"
-    return (400, {"error": {"message": why, "type": "InvalidInputException"}}) if why else None
-
-
-def without_location(asked: str, body: bytes) -> bytes:
-    """SeaweedFS takes no location outside of its buckets."""
-    if not asked.endswith("/tables"):
-        return body
-    wanted = orjson.loads(body)
-    assert wanted.pop("location").endswith("/catalog")
-    return orjson.dumps(wanted)
-
-
-def test_a_catalog_that_cannot_stage_tables_makes_them_at_once(pair: Lake) -> None:
-    pair.proxy.refuses, pair.proxy.passes = like_glue, without_location
-    for sample in pair.samples:
-        sample.append(range(10))
-    assert pair.publish() == [None, None]
-    assert [pair.agree(0), pair.agree(1)] == [10, 10]
-    for sample in pair.samples:
-        sample.append(range(10, 20))
-    assert pair.publish(cut=1, cuts={1: 2_000_000_000_000}) == [None, None]
-    assert [pair.agree(0), pair.agree(1)] == [20, 20]
-    assert all("cut_1" in pair.read(number).metadata.refs for number in (0, 1))
-
-
-def test_a_table_that_was_made_at_once_and_no_further_is_none(lake: Lake) -> None:
-    lake.samples[0].append(range(10))
-    lake.proxy.refuses, lake.proxy.passes = like_glue, without_location
-    said = {"error": {"message": "version 3 is not supported", "type": "BadRequest"}}
-    is_commit = re.compile("POST .*/tables/t0").fullmatch
-    lake.proxy.own = lambda asked: (400, said) if is_commit(asked) else None
-    assert "version 3 is not supported (BadRequest)" in refused(lake.publish()[0])
-    assert any(asked.startswith("DELETE") for asked in lake.proxy.asked)
-    assert not lake.catalog().list_tables(("lake", f"{lake.namespace}_shop"))
-    # A process that died there leaves one, which the next one replaces.
-    lake.proxy.own = lambda _: None
-    lake.proxy.reaches = lambda asked: not is_commit(asked)
-    assert refused(lake.publish()[0]).startswith("[M815]")
-    assert len(lake.catalog().list_tables(("lake", f"{lake.namespace}_shop"))) == 1
-    lake.proxy.reaches = lambda _: True
-    lake.restart()
-    assert lake.commit() == [None]
-    assert lake.agree() == 10
 
 
 def test_verify_reads_a_table_by_its_name_in_the_catalog(lake: Lake) -> None:

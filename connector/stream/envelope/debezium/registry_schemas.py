@@ -7,8 +7,6 @@ https://avro.apache.org/docs/1.12.0/specification/
 https://json-schema.org/draft-07
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any, Final, Literal, TypeAlias
@@ -81,7 +79,7 @@ _LOGICAL: Final = {
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def avro_schema(schema: ConnectSchema) -> str:
+def avro_schema(schema: "ConnectSchema") -> str:
     """Return the text of the Avro schema of a struct.
 
     Raises UnsupportedChange for a name that Avro does not allow.
@@ -89,7 +87,7 @@ def avro_schema(schema: ConnectSchema) -> str:
     return json.dumps(_record(schema, set(), ""), ensure_ascii=False, separators=(",", ":"))
 
 
-def _record(schema: ConnectSchema, known: set[str], inside: str) -> object:
+def _record(schema: "ConnectSchema", known: set[str], inside: str) -> object:
     """Return a record, or its name if `known` has it; `inside` is the namespace around it."""
     full_name = schema["name"]
     space, _, name = full_name.rpartition(".")
@@ -105,7 +103,7 @@ def _record(schema: ConnectSchema, known: set[str], inside: str) -> object:
     return {**record, **_properties(schema)}
 
 
-def _field(schema: ConnectSchema, known: set[str], inside: str) -> dict[str, Any]:
+def _field(schema: "ConnectSchema", known: set[str], inside: str) -> dict[str, Any]:
     name = schema["field"]
     _require_name(name, name)
     kind = _record(schema, known, inside) if schema["type"] == "struct" else _plain(schema)
@@ -116,7 +114,7 @@ def _field(schema: ConnectSchema, known: set[str], inside: str) -> dict[str, Any
     return {"name": name, "type": kind}
 
 
-def _plain(schema: ConnectSchema) -> object:
+def _plain(schema: "ConnectSchema") -> object:
     if schema["type"] == "array":
         avro: dict[str, Any] = {"type": "array", "items": _plain(schema["items"])}
     else:
@@ -125,7 +123,7 @@ def _plain(schema: ConnectSchema) -> object:
     return avro if len(avro) > 1 else avro["type"]
 
 
-def _properties(schema: ConnectSchema) -> dict[str, Any]:
+def _properties(schema: "ConnectSchema") -> dict[str, Any]:
     """Return what Connect's reader needs, in the order of the converter."""
     name = schema.get("name")
     properties: dict[str, Any] = {}
@@ -162,13 +160,13 @@ _TYPES: Final = {
 }
 
 
-def json_schema(schema: ConnectSchema) -> str:
+def json_schema(schema: "ConnectSchema") -> str:
     """Return the text of the JSON Schema of a struct."""
     document = {"$schema": _DRAFT, **_required(schema)}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
-def _required(schema: ConnectSchema) -> dict[str, Any]:
+def _required(schema: "ConnectSchema") -> dict[str, Any]:
     """Return the schema of a value that is not NULL."""
     kind = schema["type"]
     json_schema: dict[str, Any]
@@ -197,7 +195,7 @@ def _required(schema: ConnectSchema) -> dict[str, Any]:
     return json_schema
 
 
-def _json_field(schema: ConnectSchema, index: int) -> dict[str, Any]:
+def _json_field(schema: "ConnectSchema", index: int) -> dict[str, Any]:
     json_schema = _required(schema)
     if schema["optional"]:
         json_schema = {"oneOf": [{"type": "null"}, json_schema]}
