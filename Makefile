@@ -39,7 +39,7 @@ endef
 # What runs the product, with all storages, and the demo; not what only tests, checks and measures need.
 PRODUCT := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.product)
 
-.PHONY: setup ready develop developed demo test test-interpreted test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench instructions golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel library-wheel sdist clean
+.PHONY: setup ready develop developed demo test test-interpreted test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench instructions golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes all-readers debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel library-wheel sdist clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -211,6 +211,14 @@ $(AXE):
 # ARGS="'MySQL 9'" chooses one of them.
 schema-changes: develop
 	$(VENV)/bin/python -m tests.integration.mirror.matrix.page $(ARGS)
+
+# The same, and every reader reads all mirrors: a quarter of an hour. Iceberg has no runtime for the
+# job's Spark, so another one is installed into an environment of its own.
+ICEBERG_SPARK := build/iceberg-spark
+all-readers: develop
+	test -x $(ICEBERG_SPARK)/bin/python || $(PYTHON) -m venv $(ICEBERG_SPARK)
+	$(ICEBERG_SPARK)/bin/python $(PIP) --quiet pyspark==4.1.4 pyarrow pandas
+	$(VENV)/bin/python -m tests.integration.mirror.matrix.page --spark $(ICEBERG_SPARK)/bin/python $(ARGS)
 
 # Plays random sessions, and statements of the grammar of ddl-torture, on every server, and compares
 # their logs with the rules; SEED=7 plays others.

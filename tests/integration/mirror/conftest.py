@@ -86,17 +86,21 @@ def make_settings(bootstrap: str, prefix: str, folder: Path, **sections: Any) ->
     return Settings(name="test", **document)
 
 
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The only Spark session: a JVM takes seconds to start."""
+def reader_session(folder: Path) -> SparkSession:
+    """Start a session that reads with Delta and Delta Kernel; its files are in `folder`."""
     os.environ["JAVA_HOME"] = str(java_runtime().parents[1])
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Delta Kernel is a reader of its own, for the tests of data files and logs.
     jars = [str(jar) for jar in (*spark_jars(), *kernel_jars())]
-    folder = tmp_path_factory.mktemp("spark")
     # It loads other classes than a job does, so it has an archive of its own.
     spark = {"jars": jars, "settings": spark_settings(jars) | DELTA_SETTINGS}
-    session = start_session(make_settings("unused:1", "unused", folder, spark=spark))
+    return start_session(make_settings("unused:1", "unused", folder, spark=spark))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The only Spark session: a JVM takes seconds to start."""
+    session = reader_session(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
 

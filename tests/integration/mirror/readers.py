@@ -58,6 +58,11 @@ def delta_rs_rows(path: str) -> Rows:
 
 
 def kernel_rows(session: SparkSession, path: str, version: int | None = None) -> Rows:
+    return sorted(kernel_scan(session, path, version), key=_first)
+
+
+def kernel_scan(session: SparkSession, path: str, version: int | None = None) -> Rows:
+    """Return the rows in the order in which Delta Kernel reads them."""
     assert session._jvm is not None
     kernel: Any = session._jvm.io.delta.kernel
     one = kernel.internal.util.Utils.singletonCloseableIterator
@@ -81,7 +86,7 @@ def kernel_rows(session: SparkSession, path: str, version: int | None = None) ->
                 engine, state, file, one(read.next().getData())
             )
             found += [_row_values(row) for row in _rows_of(data)]
-    return sorted(found, key=lambda row: row[0])
+    return found
 
 
 def _sorted(table: pa.Table) -> Rows:

@@ -23,8 +23,8 @@ from stream_jobs.paths import table_path
 from tests.integration.mirror.readers import delta_rs_rows, kernel_rows, spark_rows
 from tests.length import full_only, length
 from tests.stream_jobs.delta.sample import HOSTILE, Sample, live
-from tests.stream_jobs.iceberg.reader_table import Case, Reader, line, made, require
-from tests.stream_jobs.iceberg.readers import Rows, sorted_rows
+from tests.stream_jobs.iceberg.independent_readers import spark_readers
+from tests.stream_jobs.iceberg.reader_table import line, made, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,22 +76,7 @@ def _plain(value: Any) -> Any:
 
 def test_the_page_says_what_spark_and_kernel_read(spark: SparkSession, tmp_path: Path) -> None:
     cases = made(tmp_path)
-
-    def by_spark(case: Case) -> Rows:
-        options = {} if case.version is None else {"versionAsOf": case.version}
-        found = spark.read.format("delta").options(**options).load(str(case.delta))
-        return sorted_rows(found.toArrow())
-
-    def by_kernel(case: Case) -> Rows:
-        return sorted(kernel_rows(spark, str(case.delta), case.version), key=repr)
-
-    readers = [
-        Reader(
-            "Spark with delta-spark", "Delta", 'spark.read.format("delta").load(PATH)', by_spark
-        ),
-        Reader("Delta Kernel for Java", "Delta", "Table.forPath(engine, PATH)", by_kernel),
-    ]
-    require(*(line(reader, cases) for reader in readers))
+    require(*(line(reader, cases) for reader in spark_readers(spark)))
 
 
 @full_only

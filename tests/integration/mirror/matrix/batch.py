@@ -1,4 +1,4 @@
-"""Applies everything that the topics of a run hold, in one batch of all tables."""
+"""Applies all that the topics of a run hold, in one batch of all tables, and publishes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RECORDS = 10_000_000
 
 def apply_all(bootstrap: str, prefix: str, folder: Path) -> dict[str, str]:
     """Apply what the topics hold; return the code of each topic whose table cannot go on."""
-    settings = make_settings(bootstrap, prefix, folder)
+    settings = make_settings(bootstrap, prefix, folder, mirror={"formats": ["delta", "iceberg"]})
     kafka = settings.kafka
     client = KafkaClient(kafka.facts())
     try:
@@ -28,6 +28,11 @@ def apply_all(bootstrap: str, prefix: str, folder: Path) -> dict[str, str]:
         end = reader.latestOffset({}, reader.getDefaultReadLimit())
         rows = [row for part in reader.partitions({}, end) for row in part.ranges]
         report = applier.apply([OffsetRange(*row) for row in rows])
+        publication = applier.iceberg
+        assert publication is not None
+        # The newest cut, and then what has come after it.
+        for _ in range(2):
+            publication.publish()
         return {each.topic: each.code for each in report.quarantined}
     finally:
         client.close()

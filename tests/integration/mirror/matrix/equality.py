@@ -1,4 +1,4 @@
-"""Whether mirrors are equal to tables of the source, by a reader that did not write them."""
+"""Whether mirrors are equal to tables of the source, by readers that did not write them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from local_stack import connect
 from local_stack.demo.stack import read_mirror
 from local_stack.demo.verdict import OWN_PREFIX, compare_all_rows, compare_table
 from local_stack.stack_errors import LocalStackError
+from tests.stream_jobs.iceberg.reader_table import Case
+from tests.stream_jobs.iceberg.readers import delta_rs_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from local_stack import Endpoint
+    from tests.stream_jobs.iceberg.reader_table import Reader
 
 
 def differences_of(source: Endpoint, database: str, mirrors: Path) -> list[str]:
@@ -49,4 +53,17 @@ def differences_of(source: Endpoint, database: str, mirrors: Path) -> list[str]:
         for path in (mirrors.iterdir() if mirrors.is_dir() else ())
         if path.name not in tables and read_mirror(path).num_rows
     ]
+    return found
+
+
+def reader_differences_of(readers: Sequence[Reader], mirrors: Path) -> list[str]:
+    """Return which readers see other rows in the tables of a folder than delta-rs does."""
+    found = []
+    for path in mirrors.iterdir() if mirrors.is_dir() else ():
+        iceberg = mirrors.parent / "_iceberg" / mirrors.name / path.name
+        case = Case(path, iceberg, delta_rs_rows(path))
+        for reader in readers:
+            rows = reader.read(case)
+            if rows != case.expected:
+                found.append(f"{path.name}: {reader.name} reads {rows}, not {case.expected}")
     return found

@@ -29,11 +29,14 @@ class Outcome:
     # What differs in the end, and whether that is so because no row came since.
     differences: list[str] = field(default_factory=list)
     waits: bool = False
+    # How other readers see another mirror than delta-rs.
+    reader_differences: list[str] = field(default_factory=list)
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the mirror differs from the source without a word."""
-        return bool(self.differences) and not self.stopped and not self.waits
+        """Whether the mirror differs from the source without a word, or readers differ."""
+        differs = bool(self.differences) and not self.stopped and not self.waits
+        return differs or bool(self.reader_differences)
 
     @property
     def word(self) -> str:

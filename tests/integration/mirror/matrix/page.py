@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sys
 import tempfile
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from local_stack import KafkaBroker, MariadbServer, MysqlServer
+from tests.integration.mirror.conftest import reader_session
 from tests.integration.mirror.matrix.column_changes import COLUMN_CHANGES
 from tests.integration.mirror.matrix.run import MatrixRun
 from tests.integration.mirror.matrix.table_changes import TABLE_CHANGES
+from tests.stream_jobs.iceberg.independent_readers import (
+    library_readers,
+    spark_iceberg_reader,
+    spark_readers,
+)
+from tests.stream_jobs.iceberg.reader_table import line, made, require
+from tests.stream_jobs.iceberg.spark_iceberg import SparkIceberg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from local_stack import Server
     from tests.integration.mirror.matrix.change import Change
+    from tests.stream_jobs.iceberg.reader_table import Reader
 
 PAGE: Final = Path(__file__).parents[4] / "docs" / "schema-changes.md"
 CHANGES: Final = (*COLUMN_CHANGES, *TABLE_CHANGES)
@@ -33,7 +44,8 @@ _HEAD = """# What the mirror does when the source changes its schema
 
 Each line was run on each server: a table with rows and its mirror, the statements, then an update,
 a delete and an insert. At the end SELECT and the mirror, read by delta-rs, had the same columns in
-the same order, and the same values. A table is "copied again" by the
+the same order, and the same values, and every [reader](tables.md#readers) of Delta and of Iceberg
+had the same rows. A table is "copied again" by the
 [connector](schemas.md#which-alter-table-keeps-the-rows). A mirror of this MariaDB server has no
 [generated columns](schemas.md#generated-columns).
 
@@ -81,28 +93,57 @@ def recorded() -> list[dict[str, str]]:
 
 
 def words_of(
-    server: Server, broker: KafkaBroker, folder: Path, changes: Sequence[Change]
+    server: Server,
+    broker: KafkaBroker,
+    folder: Path,
+    changes: Sequence[Change],
+    readers: Sequence[Reader],
 ) -> tuple[dict[str, str], list[str]]:
     """Run `changes`; return the word of each change, and what differs."""
-    outcomes = MatrixRun(server, broker, folder, changes).run()
+    outcomes = MatrixRun(server, broker, folder, changes, readers).run()
     words = {}
     problems = []
     for change, outcome in zip(changes, outcomes, strict=True):
         words[change.key] = outcome.word
         if outcome.is_wrong:
-            problems.append(f"{change.title}: {'; '.join(outcome.differences)}")
+            differences = [*outcome.differences, *outcome.reader_differences]
+            problems.append(f"{change.title}: {'; '.join(differences)}")
     return words, problems
+
+
+@contextmanager
+def all_readers(python: str, folder: Path) -> Iterator[list[Reader]]:
+    """Yield every reader that can read our tables, and require their lines in docs/tables.md."""
+    (folder / "cases").mkdir()
+    cases = made(folder / "cases")
+    with SparkIceberg(python) as spark:
+        session = reader_session(folder / "spark")
+        try:
+            readers = [*spark_readers(session), spark_iceberg_reader(spark)]
+            require(*(line(reader, cases) for reader in readers))
+            yield [*library_readers(), *readers]
+        finally:
+            session.stop()
 
 
 def main() -> None:
     """Run everything on the servers that the arguments name, and write what each has shown."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("servers", nargs="*", default=[*SERVERS], choices=[*SERVERS])
+    parser.add_argument("--spark", metavar="PYTHON", help="read by this one's Spark, too, and ours")
+    arguments = parser.parse_args()
+    chosen: list[str] = arguments.servers
     # Servers and connectors end with us, also if somebody asks us to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    chosen = sys.argv[1:] or [*SERVERS]
     if not PAGE.exists() or len(chosen) == len(SERVERS):
         PAGE.write_text(page([_NOT_RUN] * len(SERVERS)), "utf-8")
-    with tempfile.TemporaryDirectory(prefix="schema-changes-") as name:
-        folder = Path(name)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="schema-changes-")))
+        readers = (
+            stack.enter_context(all_readers(arguments.spark, folder))
+            if arguments.spark
+            else library_readers()
+        )
         with KafkaBroker(folder / "kafka") as broker:
             for number, (shown, new) in enumerate(SERVERS.items()):
                 if shown not in chosen:
@@ -110,7 +151,7 @@ def main() -> None:
                 own = folder / str(number)
                 own.mkdir()
                 with new(own / "server") as server:
-                    found, problems = words_of(server, broker, own, CHANGES)
+                    found, problems = words_of(server, broker, own, CHANGES, readers)
                 print("\n".join([f"{shown}: {len(problems)} problems", *problems]), flush=True)
                 words = recorded()
                 words[number] = found

@@ -20,7 +20,7 @@ from local_stack import MariadbServer, connect
 from local_stack.demo.processes import JsonLines
 from tests.integration.harness import ConnectorProcess, consumer_of, topics_of, write_config
 from tests.integration.mirror.matrix.batch import apply_all
-from tests.integration.mirror.matrix.equality import differences_of
+from tests.integration.mirror.matrix.equality import differences_of, reader_differences_of
 from tests.integration.mirror.matrix.outcome import Outcome, last_version, read_log
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from local_stack import KafkaBroker, Server
     from tests.integration.mirror.matrix.change import Change
+    from tests.stream_jobs.iceberg.reader_table import Reader
 
 _PATIENCE_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 0.2
@@ -45,15 +46,21 @@ _COPIED: Final = (
 
 
 class MatrixRun:
-    """One run of `changes` on one server."""
+    """One run of `changes` on one server; in the end, `readers` read all mirrors."""
 
     def __init__(
-        self, server: Server, broker: KafkaBroker, folder: Path, changes: Sequence[Change]
+        self,
+        server: Server,
+        broker: KafkaBroker,
+        folder: Path,
+        changes: Sequence[Change],
+        readers: Sequence[Reader],
     ) -> None:
         self.server = server
         self.broker = broker.endpoint
         self.prefix = f"m{uuid.uuid4().hex[:8]}"
         self.changes = changes
+        self.readers = readers
         self.outcomes = [Outcome() for _ in changes]
         self.folder = folder
         self._versions: dict[Path, int] = {}
@@ -142,7 +149,7 @@ class MatrixRun:
 
     def _remember(self) -> None:
         self._offsets = self._ends()
-        for database in (self.folder / "mirror").iterdir():
+        for database in (self.folder / "mirror").glob(f"{self.prefix}_*"):
             self._versions |= {mirror: last_version(mirror) for mirror in database.iterdir()}
 
     def _judge(self) -> None:
@@ -155,6 +162,9 @@ class MatrixRun:
             self.outcomes[number].stopped = stopped.get(database, "")
         with ThreadPoolExecutor(_THREADS) as pool:
             list(pool.map(self._compare, done))
+        for number in done:
+            mirrors = self.folder / "mirror" / self._database(number)
+            self.outcomes[number].reader_differences = reader_differences_of(self.readers, mirrors)
 
     def _compare(self, number: int) -> None:
         outcome, database = self.outcomes[number], self._database(number)

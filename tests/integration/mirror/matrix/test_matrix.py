@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.mirror.matrix.page import CHANGES, PAGE, SERVERS, page, recorded, words_of
 from tests.length import FULL
+from tests.stream_jobs.iceberg.independent_readers import library_readers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +45,7 @@ def test_the_mirror_is_equal_after_every_schema_change_and_the_page_says_what_it
 ) -> None:
     server: Server = request.getfixturevalue(FIXTURES[number])
     chosen = CHANGES if FULL else [c for c in CHANGES if any(text in c.title for text in SHORT)]
-    words, problems = words_of(server, kafka_broker, tmp_path, chosen)
+    words, problems = words_of(server, kafka_broker, tmp_path, chosen, library_readers())
     assert problems == []
     assert words == {change.key: recorded()[number][change.key] for change in chosen}
 
