@@ -129,10 +129,12 @@ def all_readers(python: str, folder: Path) -> Iterator[list[Reader]]:
 def main() -> None:
     """Run everything on the servers that the arguments name, and write what each has shown."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("servers", nargs="*", default=[*SERVERS], choices=[*SERVERS])
+    parser.add_argument("servers", nargs="*", help=", ".join(SERVERS))
     parser.add_argument("--spark", metavar="PYTHON", help="read by this one's Spark, too, and ours")
     arguments = parser.parse_args()
-    chosen: list[str] = arguments.servers
+    chosen: list[str] = arguments.servers or [*SERVERS]
+    if unknown := set(chosen) - SERVERS.keys():
+        parser.error(f"no such server: {', '.join(sorted(unknown))}")
     # Servers and connectors end with us, also if somebody asks us to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if not PAGE.exists() or len(chosen) == len(SERVERS):
