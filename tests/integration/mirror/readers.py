@@ -7,6 +7,7 @@ JVM of the Spark session.
 from __future__ import annotations
 
 import datetime as dt
+import struct
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -134,6 +135,9 @@ def _value(row: Any, place: int, kind: Any) -> Any:
     if name.startswith("timestamp"):
         moment = _TIME_0 + dt.timedelta(microseconds=row.getLong(place))
         return moment if name == "timestamp_ntz" else moment.replace(tzinfo=dt.UTC)
+    if name == "float":
+        # The bridge to Java writes it in decimal, with as many digits as a float needs.
+        return struct.unpack("f", struct.pack("f", row.getFloat(place)))[0]
     getter = "getInt" if name == "integer" else f"get{name.capitalize()}"
     value = getattr(row, getter)(place)
     return bytes(value) if name == "binary" else value
