@@ -77,26 +77,9 @@ def _run(configs: list[Path], out: TextIO) -> int:
         from stream_jobs.run.many_jobs import run_files  # noqa: PLC0415  # of an extra
 
         return run_files(configs, out)
-    return _run_one(configs[0], out)
+    from stream_jobs.run.one_job import run_file  # noqa: PLC0415  # of an extra
 
-
-def _run_one(config: Path, out: TextIO) -> int:
-    from stream_jobs.run.console_lines import open_lines  # noqa: PLC0415  # of an extra
-    from stream_jobs.run.job import run  # noqa: PLC0415  # of an extra
-    from stream_jobs.run.metrics import JobMetrics  # noqa: PLC0415  # after what has a clear error
-    from stream_jobs.run.metrics_server import metrics_server  # noqa: PLC0415  # the same
-    from stream_jobs.settings import Settings, load_settings  # noqa: PLC0415  # the same
-
-    lines = open_lines(out, Settings.peek(config, "log.format"), Settings.peek(config, "name"))
-    try:
-        settings = load_settings(config)
-        metrics = JobMetrics(settings.name)
-        own = settings.metrics
-        with metrics_server(metrics, own.listen, own.tables_max):
-            return run(settings, lines, metrics)
-    except ConfigError as error:
-        lines.fail(error.message)
-        return EXIT_CONFIG
+    return run_file(configs[0], out)
 
 
 def _look_after(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from getpass import getpass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
@@ -71,8 +72,6 @@ def password_of(url: str, variable: str | None) -> str | None:
         return password
     account, at, _ = url.partition("://")[2].rpartition("@")
     if at and ":" not in account and sys.stdin.isatty():
-        from getpass import getpass  # noqa: PLC0415  # rarely needed
-
         return getpass("Password: ", sys.stderr)
     return None
 

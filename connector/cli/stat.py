@@ -13,9 +13,6 @@ from connector.logs.recovery import Gap
 from connector.logs.selection import is_artificial
 from connector.logs.statistics import Statistics
 
-# Without a terminal, this width has room for GTIDs and file names.
-_FILE_WIDTH = 140
-
 
 def run(arguments: Namespace) -> int:
     """Count what logs contain, and print the counts, also if an error ends the reading."""
@@ -56,15 +53,11 @@ def _counted(log: LogInput, statistics: Statistics) -> Iterator[int]:
 
 
 def _print(statistics: Statistics, *, as_one_document: bool) -> None:
-    from rich.console import Console  # noqa: PLC0415  # takes longer to import than a log to read
-
-    from connector.logs.statistics_report import as_json, as_tables  # noqa: PLC0415  # as above
+    # Its tables take longer to import than a log to read.
+    from connector.logs.statistics_report import as_json, print_tables  # noqa: PLC0415
 
     if as_one_document:
         document = visible_json(as_json(statistics), indent=2)
         sys.stdout.write(f"{document}\n")
     else:
-        console = Console()
-        if not console.is_terminal:
-            console = Console(width=_FILE_WIDTH)
-        console.print(as_tables(statistics))
+        print_tables(statistics)

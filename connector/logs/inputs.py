@@ -12,6 +12,7 @@ from connector.binlog.event import Event
 from connector.binlog.files.byte_source import ByteSource, FileOptions, LogSource
 from connector.binlog.files.event_frames import EventFrames
 from connector.binlog.files.file_log import FileLog
+from connector.binlog.files.file_sequence import FileSequence
 from connector.binlog.header import FIRST_POSITION
 from connector.binlog.log_errors import EventError, LogTruncated
 from connector.binlog.table_filter import TableFilter
@@ -81,9 +82,6 @@ def _file_events(
             if options.recover:
                 yield from _recovered_events(ByteSource(source, name), start_position, options)
                 return
-            # Most files are opened by `_file_log` instead.
-            from connector.binlog.files.file_sequence import FileSequence  # noqa: PLC0415
-
             file_options = FileOptions(
                 name,
                 start_position,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -14,6 +14,9 @@ from connector.foundation.errors.message import visible
 
 if TYPE_CHECKING:
     from connector.logs.statistics import Count, Statistics
+
+# Without a terminal, this width has room for GTIDs and file names.
+_FILE_WIDTH = 140
 
 
 def as_json(statistics: Statistics) -> dict[str, Any]:
@@ -66,6 +69,14 @@ def as_json(statistics: Statistics) -> dict[str, Any]:
         ],
         "transactions": _transactions(statistics),
     }
+
+
+def print_tables(statistics: Statistics) -> None:
+    """Print the tables to standard output."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_FILE_WIDTH)
+    console.print(as_tables(statistics))
 
 
 def as_tables(statistics: Statistics) -> RenderableType:

@@ -254,7 +254,6 @@ class BatchApplier:
         }
         begun |= {work.topic: work.ranges.begun for work in every}
         new = self._set_aside(begun, errors, requests)
-        resumed = self._resume(requests.keys() - errors, every)
         outcomes = [work.outcome for work in every]
         return BatchReport(
             records=sum(outcome.records for outcome in outcomes),
@@ -268,7 +267,7 @@ class BatchApplier:
                 work.topic for work in every if work.is_keyless and work.outcome.records
             ],
             quarantined=new,
-            resumed=resumed,
+            resumed=self._resume(requests.keys() - errors, every),
             skipped={
                 topic: sorted(request.skipped)
                 for topic, request in requests.items()

@@ -260,8 +260,7 @@ def html_page(text: str, security: Iterable[tuple[str, str]]) -> Page:
 
 def _page(facts: PipelineStatus, query: str, *, acting: bool) -> Page:
     # The template engine is loaded when somebody looks.
-    from connector.stream.status.page import html, security_headers  # noqa: PLC0415
-    from connector.stream.status.table_pages import PageView  # noqa: PLC0415
+    from connector.stream.status import page, table_pages  # noqa: PLC0415
 
-    text = html(facts, PageView.of(query), acting=acting)
-    return html_page(text, security_headers(acting=acting))
+    text = page.html(facts, table_pages.PageView.of(query), acting=acting)
+    return html_page(text, page.security_headers(acting=acting))
