@@ -23,6 +23,8 @@ SHOWN: Final = "figures, pages and logs"
 WRITTEN: Final = "when a record was written, beside the source's time"
 # Of Kafka's records between two transactions: Kafka keeps a record for some time from then on.
 KEPT: Final = "Kafka's own time of a record, from which its retention counts"
+# Of a log without brokers: how long a transaction or an idle producer may last.
+LASTING: Final = "time limits, as Kafka has them"
 # Of Delta: when a version was committed, and what is older than the retention.
 VERSIONS: Final = "Delta's own times of versions and files"
 # Of Iceberg: when a snapshot was published, by which old ones expire.
@@ -30,6 +32,14 @@ PUBLISHED: Final = "Iceberg's own times of snapshots"
 
 REASONS: Final = {
     "connector/cli/snapshot.py _speed": SHOWN,
+    "connector/kafka/folder/cleaning.py Cleaner.clean": KEPT,
+    "connector/kafka/folder/core.py LogCore.make_room": LASTING,
+    "connector/kafka/folder/folder_log.py FolderLog.__init__": LASTING,
+    "connector/kafka/folder/folder_log.py FolderLog._fence": KEPT,
+    "connector/kafka/folder/folder_log.py FolderLog.add_to_transaction": LASTING,
+    "connector/kafka/folder/folder_log.py FolderLog.end_transaction": KEPT,
+    "connector/kafka/folder/folder_log.py FolderLog.init_producer": LASTING,
+    "connector/kafka/folder/folder_log.py FolderLog.maintain": LASTING,
     "connector/logs/dump/dump.py _now_us": WRITTEN,
     "connector/logs/dump/envelope_format.py _Changes.ddl": WRITTEN,
     "connector/logs/dump/envelope_format.py _Changes.rows": WRITTEN,

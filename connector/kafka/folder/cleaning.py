@@ -1,0 +1,213 @@
+"""Gives disk space back: retention of topics, deleted topics, and compaction.
+
+A segment that nothing needs is removed. One of which more than half is of no use is written again,
+with the same offsets, and takes the place of the old file; so does one with compacted topics from
+which enough goes. Compaction keeps the newest record of each key, also one without a value, and
+the last batch of the partition, so that a reader reaches its end.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from kafka import errors
+
+from connector.kafka.folder import compaction, files, topic_settings
+from connector.kafka.folder.compaction import Rules
+from connector.kafka.folder.core import LogCore
+from connector.kafka.folder.folder_errors import LogDamaged
+from connector.kafka.folder.frames import Key, SegmentGone, Start
+from connector.kafka.folder.log_index import Spans
+from connector.kafka.folder.reader import BatchReader
+from connector.kafka.folder.state import Partition
+from connector.kafka.folder.topic_settings import Retention
+
+_PAUSE_MS: Final = 60_000
+_READ_BYTES: Final = 4 * 1024 * 1024
+# Of a segment's bytes.
+_LIVE_MAX: Final = 0.5
+_COMPACTED_MAX: Final = 0.95
+
+
+class Cleaner:
+    """One thread at a time may clean."""
+
+    def __init__(self, core: LogCore) -> None:
+        """Clean this log."""
+        self._core = core
+        self._next_ms = 0
+        # Of segments that were written again: the bytes that were of use then.
+        self._live_before: dict[int, int] = {}
+        # Of compacted topics, after the last compaction.
+        self._compacted_bytes = 0
+
+    def clean(self) -> None:
+        """Clean if the pause is over; raises KafkaStorageError."""
+        now_ms = self._core.now_ms()
+        if now_ms < self._next_ms:
+            return
+        self._next_ms = now_ms + _PAUSE_MS
+        with _disk():
+            self._expire(now_ms)
+            self._remove()
+            self._compact()
+
+    def _expire(self, now_ms: int) -> None:
+        """Move the earliest offsets of partitions past what their topics need not keep."""
+        core = self._core
+        with core.lock:
+            core.make_room()
+            end = core.journal.written
+            for key, partition, retention in self._partitions():
+                spans = core.index.spans.get(key)
+                start = 0 if spans is None else _start(spans, retention, now_ms)
+                start = min(start, core.visibility.limits(key).stable)
+                if start > partition.start_offset:
+                    end = core.write(Start(*key, start))
+                    core.index.forget(key, start)
+        core.await_disk(end)
+
+    def _remove(self) -> None:
+        """Remove segments that nothing needs, and rewrite those that are mostly of no use."""
+        core = self._core
+        with core.lock:
+            core.journal.check()
+            live = self._live_bytes()
+            dead = core.index.closed - live.keys()
+        for segment in dead:
+            self._drop(segment)
+        for segment, size in live.items():
+            whole = files.segment_path(core.folder, segment).stat().st_size
+            before = self._live_before.get(segment, whole)
+            if size < _LIVE_MAX * before:
+                self._live_before[segment] = size
+                self._rewrite(segment, {}, whole)
+
+    def _compact(self) -> None:
+        """Drop old records of compacted topics, once there are as many again as were kept."""
+        core = self._core
+        with core.lock:
+            core.journal.check()
+            compacted = {
+                key: core.visibility.limits(key).stable
+                for key, _, retention in self._partitions()
+                if retention.is_compacted
+            }
+            size = self._bytes_of(compacted)
+        if size <= 2 * self._compacted_bytes + core.segment_bytes:
+            return
+        rules = {key: self._rules(key, limit) for key, limit in compacted.items()}
+        with core.lock:
+            segments = sorted(
+                {
+                    segment
+                    for key in compacted
+                    if key in core.index.spans
+                    for segment in core.index.spans[key].segments
+                }
+            )
+        for segment in segments:
+            whole = files.segment_path(core.folder, segment).stat().st_size
+            self._rewrite(segment, rules, int(whole * _COMPACTED_MAX))
+        with core.lock:
+            self._compacted_bytes = self._bytes_of(compacted)
+
+    def _rules(self, key: Key, limit: int) -> Rules:
+        """Return which records of a partition are the newest of their keys, below a limit."""
+        core = self._core
+        with core.lock:
+            partition = core.state.partition(key)
+            offset = limit if partition is None else partition.start_offset
+            rules = Rules(limit, tuple(core.index.aborted.get(key, ())))
+        while offset < limit:
+            with BatchReader(core.folder) as reader:
+                with core.lock:
+                    core.journal.check()
+                    following = reader.choose(core.index, key, offset, limit, _READ_BYTES)
+                for batch in reader.read():
+                    rules.note(batch)
+            if following == offset:
+                break
+            offset = following
+        return rules
+
+    def _rewrite(self, segment: int, rules: Mapping[Key, Rules], size_max: int) -> None:
+        """Write a segment without what is of no use, if it becomes smaller than `size_max`."""
+        core = self._core
+        path = files.segment_path(core.folder, segment)
+        with core.lock:
+            core.journal.check()
+            keys = core.index.read(segment).partitions.keys()
+            bounds = {
+                key: (partition.start_offset, partition.next_offset)
+                for key in keys
+                if (partition := core.state.partition(key)) is not None
+            }
+        content, index = compaction.rewritten(path, segment, bounds, rules)
+        if not index.partitions:
+            self._drop(segment)
+            return
+        if len(content) >= size_max:
+            return
+        new = files.write_new(path, content)
+        with core.lock:
+            core.journal.check()
+            # An index of the old file must not be taken for one of the new file.
+            files.index_path(core.folder, segment).unlink(missing_ok=True)
+            files.sync_folder(core.folder)
+            files.rename_new(new, path)
+            core.index.replace(segment, index, len(content))
+
+    def _drop(self, segment: int) -> None:
+        core = self._core
+        with core.lock:
+            end = core.write(SegmentGone(segment))
+        core.await_disk(end)
+        with core.lock:
+            core.journal.check()
+            core.index.remove(segment)
+            files.remove_segment(core.folder, segment)
+
+    def _partitions(self) -> Iterator[tuple[Key, Partition, Retention]]:
+        for topic in self._core.state.topics.values():
+            retention = topic_settings.retention(topic.topic.configuration)
+            for key, partition in zip(topic.keys(), topic.partitions, strict=True):
+                yield key, partition, retention
+
+    def _live_bytes(self) -> dict[int, int]:
+        """Return the bytes of batches that are of use, by the closed segments that have some."""
+        live: dict[int, int] = {}
+        for key, partition, _ in self._partitions():
+            spans = self._core.index.spans.get(key)
+            if spans is not None:
+                for segment, last, size in zip(
+                    spans.segments, spans.lasts, spans.bytes, strict=True
+                ):
+                    if last >= partition.start_offset:
+                        live[segment] = live.get(segment, 0) + size
+        return live
+
+    def _bytes_of(self, keys: Mapping[Key, int]) -> int:
+        spans = self._core.index.spans
+        return sum(sum(spans[key].bytes) for key in keys if key in spans)
+
+
+def _start(spans: Spans, retention: Retention, now_ms: int) -> int:
+    """Return the offset before which the retention lets whole segments go; 0 if it keeps all."""
+    start = 0
+    rest = sum(spans.bytes)
+    for last, time_ms, size in zip(spans.lasts, spans.times, spans.bytes, strict=True):
+        is_old = retention.ms is not None and time_ms < now_ms - retention.ms
+        rest -= size
+        if not is_old and (retention.bytes is None or rest < retention.bytes):
+            break
+        start = last + 1
+    return start
+
+
+@contextmanager
+def _disk() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, LogDamaged) as error:
+        raise errors.KafkaStorageError(str(error)) from error

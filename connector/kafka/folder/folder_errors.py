@@ -1,0 +1,44 @@
+"""The folder of a log: why it cannot be used, and damage."""
+
+from pathlib import Path
+
+from connector.foundation.errors import code
+from connector.foundation.errors.kinds import SinkRefused
+
+NO_LOCKS = code.ErrorCode(
+    "K601",
+    "the log in {folder} cannot be used: its file system has no locks: {why}",
+    "move the folder to a local disk, and name it in {kafka.bootstrap_servers}",
+    cause="Only one process may write the log. It takes a lock with `flock`, which some network "
+    "file systems refuse.",
+    example={"folder": "/var/lib/cdc/log", "why": "No locks available"},
+)
+DAMAGED = code.ErrorCode(
+    "K602",
+    "the log is damaged: {file} at byte {position}: {what}",
+    "restore the folder from a copy, or remove it, and let the tables be copied again",
+    cause="Bytes that were on the disk before have changed. What a power failure may leave at the "
+    "end of the log is cut off without an error; this is something else: a fault of the disk, or "
+    "another program that has written to the file or removed it.",
+    example={
+        "file": "/var/lib/cdc/log/00000000000000000007.log",
+        "position": 4096,
+        "what": "a frame has a wrong checksum",
+    },
+)
+UNUSABLE = code.ErrorCode(
+    "K603",
+    "the log in {folder} cannot be opened: {why}",
+    "let the user of this process read and write the folder, and keep room on its disk",
+    end=code.End.PASSING,
+    cause="The operating system refuses to open or to write files of the folder.",
+    example={"folder": "/var/lib/cdc/log", "why": "Permission denied"},
+)
+
+
+class LogDamaged(SinkRefused):
+    """Bytes of the log that had been on the disk are different or missing."""
+
+    def __init__(self, file: Path, position: int, what: str) -> None:
+        """Name a file, a position in it in bytes, and what is wrong there."""
+        super().__init__(DAMAGED, file=file, position=position, what=what)

@@ -1,0 +1,60 @@
+"""What the log in a folder is asked for and answers: topics, offsets, batches, transactions."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+PartitionId = tuple[str, int]  # topic, partition
+NO_OFFSET: Final = -1
+
+
+class FolderInUse(Exception):
+    """Another process, or another object of this one, has the lock of the folder."""
+
+
+class Topic(NamedTuple):
+    """A topic; `topic_id` has 16 bytes, and `configuration` what differs from the defaults."""
+
+    name: str
+    topic_id: bytes
+    partitions: int
+    configuration: Mapping[str, str]
+
+
+class Fetched(NamedTuple):
+    """Whole record batches, control batches included, from the one that has the offset on.
+
+    `aborted` has producer id and first offset of each transaction that was aborted and has records
+    among these, in the order of the first offsets; it is empty unless committed ones are wanted.
+    """
+
+    records: bytes
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    aborted: list[tuple[int, int]]
+
+
+class Offsets(NamedTuple):
+    """Offsets of a partition: its first one, the one after its last record, the last stable one."""
+
+    earliest: int
+    latest: int
+    last_stable: int
+
+
+class TimedOffset(NamedTuple):
+    """The offset of a record and its timestamp, in milliseconds."""
+
+    offset: int
+    timestamp_ms: int
+
+
+class OpenTransaction(NamedTuple):
+    """A transaction that is not ended; `partitions` has first offsets, or NO_OFFSET."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    timeout_ms: int
+    start_ms: int
+    partitions: Mapping[PartitionId, int]

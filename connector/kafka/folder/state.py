@@ -1,0 +1,286 @@
+"""What the log knows but for the records: topics, partitions, producers, by the events in order.
+
+A live log and a recovery apply the same events. Each segment begins with the whole state, so that
+any older segment can go.
+"""
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from connector.kafka.folder import batches, frames
+from connector.kafka.folder.batches import NO_PRODUCER
+from connector.kafka.folder.frames import (
+    Append,
+    End,
+    Event,
+    Join,
+    Key,
+    Marker,
+    Opening,
+    ProducerEpoch,
+    SegmentGone,
+    Start,
+    TopicForm,
+    TopicGone,
+)
+from connector.kafka.folder.producers import RECENT_MAX, Numbered, Producer, Transaction
+from connector.kafka.folder.results import NO_OFFSET, OpenTransaction, Topic
+
+_FORMAT: Final = 1
+# A producer without transactions that has sent nothing for so long is forgotten, as by a broker.
+_IDLE_MS: Final = 24 * 60 * 60 * 1000
+
+
+@dataclass(slots=True)
+class Partition:
+    """A partition; `open` has the first offset of each open transaction by its producer's id."""
+
+    start_offset: int = 0
+    next_offset: int = 0
+    open: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def stable_offset(self) -> int:
+        """The first offset that an open transaction has, or the next one."""
+        return min(self.open.values(), default=self.next_offset)
+
+
+@dataclass(slots=True)
+class NumberedTopic:
+    """A topic with its number and its partitions."""
+
+    number: int
+    topic: Topic
+    partitions: list[Partition]
+
+    def form(self) -> TopicForm:
+        """Return the event that makes it."""
+        name, topic_id, count, configuration = self.topic
+        return TopicForm(self.number, name, topic_id.hex(), count, configuration)
+
+    def keys(self) -> Iterator[Key]:
+        """Yield the keys of its partitions."""
+        return ((self.number, partition) for partition in range(len(self.partitions)))
+
+
+class LogState:
+    """The state after some events."""
+
+    def __init__(self) -> None:
+        """Begin before the first event."""
+        self.openings = 0
+        self.segments: set[int] = set()
+        self.topics: dict[str, NumberedTopic] = {}
+        self.next_topic = 1
+        self.next_producer_id = 1
+        self.producers: dict[int, Producer] = {}
+        self.transactional: dict[str, Producer] = {}
+        self._numbers: dict[int, NumberedTopic] = {}
+        # Made when it is asked for, after a change.
+        self._names: Mapping[str, Topic] | None = None
+        self._apply: Mapping[type, Callable[[Any], None]] = {
+            Append: self._append,
+            Join: self._join,
+            End: self._end,
+            ProducerEpoch: self._producer_epoch,
+            TopicForm: self._topic_form,
+            TopicGone: self._topic_gone,
+            Start: self._start,
+            SegmentGone: self._segment_gone,
+            Opening: self._opening,
+        }
+
+    def apply(self, event: Event) -> None:
+        """Take what happened."""
+        self._apply[type(event)](event)
+
+    def names(self) -> Mapping[str, Topic]:
+        """Return all topics by their names; nobody changes it."""
+        if self._names is None:
+            self._names = {name: each.topic for name, each in self.topics.items()}
+        return self._names
+
+    def partition(self, key: Key) -> Partition | None:
+        """Return a partition; None if its topic is deleted."""
+        topic = self._numbers.get(key[0])
+        return None if topic is None else topic.partitions[key[1]]
+
+    def open_producers(self) -> list[Producer]:
+        """Return the producers that have open transactions."""
+        return [each for each in self.transactional.values() if each.transaction is not None]
+
+    def open_transactions(self) -> list[OpenTransaction]:
+        """Return all open transactions."""
+        found = []
+        for producer in self.open_producers():
+            transaction = producer.transaction
+            assert transaction is not None
+            assert producer.transactional_id is not None
+            first = {}
+            for key, offset in transaction.first.items():
+                topic = self._numbers[key[0]].topic
+                first[topic.name, key[1]] = offset
+            found.append(
+                OpenTransaction(
+                    producer.transactional_id,
+                    producer.producer_id,
+                    producer.epoch,
+                    producer.timeout_ms,
+                    transaction.start_ms,
+                    first,
+                )
+            )
+        return found
+
+    def end_of(self, producer: Producer, epoch: int, time_ms: int, *, commit: bool) -> End:
+        """Return the event that ends the transaction of a producer."""
+        markers = []
+        if producer.transaction is not None:
+            for key, first in sorted(producer.transaction.first.items()):
+                partition = self.partition(key)
+                if partition is not None:
+                    markers.append(Marker(*key, partition.next_offset, first))
+        return End(producer.producer_id, epoch, commit, time_ms, markers)
+
+    def drop_idle(self, now_ms: int) -> None:
+        """Forget producers without transactions that have sent nothing for a day."""
+        for producer in list(self.producers.values()):
+            if producer.transactional_id is None and producer.used_ms < now_ms - _IDLE_MS:
+                del self.producers[producer.producer_id]
+
+    def encode(self, segments: set[int]) -> bytes:
+        """Return the state as JSON; `segments` are those before this one."""
+        return frames.json_of(
+            {
+                "format": _FORMAT,
+                "openings": self.openings,
+                "segments": sorted(segments),
+                "next_topic": self.next_topic,
+                "next_producer_id": self.next_producer_id,
+                "topics": [
+                    [
+                        each.form(),
+                        [[part.start_offset, part.next_offset] for part in each.partitions],
+                    ]
+                    for each in self.topics.values()
+                ],
+                "producers": [_fields_of(producer) for producer in self.producers.values()],
+            }
+        )
+
+    def load(self, content: bytes) -> None:
+        """Take a state of `encode`, before any event."""
+        fields = json.loads(content)
+        self.openings = fields["openings"]
+        self.segments = set(fields["segments"])
+        for form, partitions in fields["topics"]:
+            event = TopicForm(*form)
+            self._topic_form(event)
+            for partition, (start, following) in zip(
+                self.topics[event.name].partitions, partitions, strict=True
+            ):
+                partition.start_offset, partition.next_offset = start, following
+        for each in fields["producers"]:
+            self._add_producer(_producer_of(each))
+        self.next_topic = fields["next_topic"]
+        self.next_producer_id = fields["next_producer_id"]
+
+    def _add_producer(self, producer: Producer) -> None:
+        self.producers[producer.producer_id] = producer
+        if producer.transactional_id is not None:
+            self.transactional[producer.transactional_id] = producer
+        if producer.transaction is not None:
+            for key, first in producer.transaction.first.items():
+                partition = self.partition(key)
+                if partition is not None and first != NO_OFFSET:
+                    partition.open[producer.producer_id] = first
+
+    def _append(self, event: Append) -> None:
+        header = batches.header_of(event.batch)
+        partition = self.partition(event.key)
+        assert partition is not None
+        partition.next_offset = header.last_offset + 1
+        if header.producer_id != NO_PRODUCER:
+            self.producers[header.producer_id].append(event.key, header)
+            if header.is_transactional:
+                partition.open.setdefault(header.producer_id, header.base_offset)
+
+    def _join(self, event: Join) -> None:
+        self.producers[event.producer_id].join(event)
+
+    def _end(self, event: End) -> None:
+        self.producers[event.producer_id].end(event.epoch, commit=event.commit)
+        for topic, number, offset, _ in event.markers:
+            partition = self.partition((topic, number))
+            assert partition is not None
+            partition.next_offset = offset + 1
+            partition.open.pop(event.producer_id, None)
+
+    def _producer_epoch(self, event: ProducerEpoch) -> None:
+        producer_id, epoch, transactional_id, timeout_ms, previous_epoch, time_ms = event
+        self.next_producer_id = max(self.next_producer_id, producer_id + 1)
+        if transactional_id is not None and transactional_id in self.transactional:
+            del self.producers[self.transactional[transactional_id].producer_id]
+        self._add_producer(
+            Producer(producer_id, epoch, transactional_id, timeout_ms, previous_epoch, time_ms)
+        )
+
+    def _topic_form(self, event: TopicForm) -> None:
+        number, name, topic_id, count, configuration = event
+        topic = Topic(name, bytes.fromhex(topic_id), count, configuration)
+        before = self._numbers.get(number)
+        partitions = [] if before is None else before.partitions
+        partitions += [Partition() for _ in range(count - len(partitions))]
+        self.topics[name] = self._numbers[number] = NumberedTopic(number, topic, partitions)
+        self._names = None
+        self.next_topic = max(self.next_topic, number + 1)
+
+    def _topic_gone(self, event: TopicGone) -> None:
+        gone = self._numbers.pop(event.number)
+        del self.topics[gone.topic.name]
+        self._names = None
+        keys = set(gone.keys())
+        for producer in self.producers.values():
+            producer.forget(keys)
+
+    def _start(self, event: Start) -> None:
+        partition = self.partition((event.topic, event.partition))
+        assert partition is not None
+        partition.start_offset = event.offset
+
+    def _segment_gone(self, event: SegmentGone) -> None:
+        self.segments.discard(event.segment)
+
+    def _opening(self, event: Opening) -> None:
+        self.openings = event.number
+
+
+def _fields_of(producer: Producer) -> list[object]:
+    transaction = producer.transaction
+    return [
+        producer.producer_id,
+        producer.epoch,
+        producer.transactional_id,
+        producer.timeout_ms,
+        producer.previous_epoch,
+        producer.used_ms,
+        producer.committed,
+        None if transaction is None else [transaction.start_ms, list(transaction.first.items())],
+        [[key, list(batches)] for key, batches in producer.recent.items()],
+    ]
+
+
+def _producer_of(fields: list[Any]) -> Producer:
+    *simple, transaction, recent = fields
+    producer = Producer(*simple)
+    if transaction is not None:
+        start_ms, first = transaction
+        producer.transaction = Transaction(start_ms, {tuple(key): offset for key, offset in first})
+    for key, numbered in recent:
+        producer.recent[tuple(key)] = deque(
+            (Numbered(*each) for each in numbered), maxlen=RECENT_MAX
+        )
+    return producer

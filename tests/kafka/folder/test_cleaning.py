@@ -1,0 +1,224 @@
+"""What the log of a folder gives back: old records, deleted topics, and compacted ones."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from kafka.record.default_records import DefaultRecordBatch
+
+from connector.kafka.folder.batches import header_of
+from connector.kafka.folder.folder_log import FolderLog
+from tests.kafka.folder.record_batches import batch, batches_of, committed, records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from connector.kafka.folder.results import PartitionId
+
+MIB = 1 << 20
+ORDERS = "orders", 0
+PROGRESS = "progress", 0
+SEGMENT_BYTES = 10_000
+
+
+class Now:
+    """A clock that is set."""
+
+    def __init__(self) -> None:
+        self.ms = 1_000_000_000_000
+
+    def __call__(self) -> int:
+        return self.ms
+
+
+@pytest.fixture
+def now() -> Now:
+    return Now()
+
+
+@pytest.fixture
+def log(tmp_path: Path, now: Now) -> Iterator[FolderLog]:
+    log = FolderLog(tmp_path / "log", now_ms=now, segment_bytes=SEGMENT_BYTES)
+    yield log
+    log.close()
+
+
+def clean(log: FolderLog, now: Now) -> None:
+    now.ms += 61_000
+    log.maintain()
+
+
+def fill(
+    log: FolderLog, partition: PartitionId, segments: int, now: Now, value: bytes = b"x" * 500
+) -> None:
+    """Append records until the log has so many segments more."""
+    folder = log._core.folder
+    before = len(list(folder.glob("*.log")))
+    while len(list(folder.glob("*.log"))) < before + segments:
+        log.append(partition, batch([value], time_ms=now.ms), None)
+
+
+def segments(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.log"))
+
+
+def test_records_go_when_their_time_is_over(log: FolderLog, now: Now, tmp_path: Path) -> None:
+    log.create_topic("orders", 1, {"retention.ms": "3600000"})
+    fill(log, ORDERS, 3, now)
+    now.ms += 3_000_000
+    middle = log.offsets(ORDERS).latest
+    fill(log, ORDERS, 3, now)
+    clean(log, now)
+    assert log.offsets(ORDERS).earliest == 0
+    now.ms += 700_000
+    clean(log, now)
+    earliest = log.offsets(ORDERS).earliest
+    # Whole segments go, but for the last one.
+    assert 0 < middle - earliest < 20
+    assert len(segments(tmp_path / "log")) == 4
+    now.ms += 3_600_000
+    clean(log, now)
+    assert len(segments(tmp_path / "log")) == 1
+    offsets = log.offsets(ORDERS)
+    found = records(log.fetch(ORDERS, offsets.earliest, MIB, committed=True))
+    assert [offset for offset, _ in found] == list(range(offsets.earliest, offsets.latest))
+    log.close()
+    log = FolderLog(tmp_path / "log", segment_bytes=SEGMENT_BYTES)
+    assert log.offsets(ORDERS) == offsets
+    log.close()
+
+
+def test_a_topic_keeps_its_newest_bytes(log: FolderLog, now: Now) -> None:
+    log.create_topic("orders", 1, {"retention.bytes": "20000"})
+    log.create_topic("items", 1, {"retention.ms": "-1"})
+    fill(log, ORDERS, 6, now)
+    fill(log, ("items", 0), 2, now)
+    clean(log, now)
+    offsets = log.offsets(ORDERS)
+    found = records(log.fetch(ORDERS, offsets.earliest, MIB, committed=True))
+    assert 20_000 <= len(found) * 600 <= 35_000
+    assert log.offsets(("items", 0)).earliest == 0
+
+
+def test_an_open_transaction_is_kept(log: FolderLog, now: Now) -> None:
+    log.create_topic("orders", 1, {"retention.ms": "1000"})
+    producer = log.init_producer("one", 10**9, None)
+    log.append(ORDERS, batch([b"before"], time_ms=now.ms), None)
+    log.add_to_transaction("one", *producer, [ORDERS])
+    data = batch([b"open"], producer, 0, transactional=True, time_ms=now.ms)
+    log.append(ORDERS, data, "one")
+    fill(log, ORDERS, 3, now)
+    now.ms += 10_000
+    clean(log, now)
+    assert log.offsets(ORDERS).earliest == 1
+    log.end_transaction("one", *producer, commit=True)
+    assert committed(log.fetch(ORDERS, 1, MIB, committed=True))[0] == b"open"
+
+
+def test_the_place_of_a_deleted_topic_is_given_back(
+    log: FolderLog, now: Now, tmp_path: Path
+) -> None:
+    log.create_topic("orders", 1, {})
+    log.create_topic("items", 1, {"retention.ms": "-1"})
+    log.append(("items", 0), batch([b"first"]), None)
+    fill(log, ORDERS, 5, now)
+    log.append(("items", 0), batch([b"second"]), None)
+    log.delete_topic("orders")
+    before = sum(path.stat().st_size for path in (tmp_path / "log").glob("*.log"))
+    clean(log, now)
+    after = sum(path.stat().st_size for path in (tmp_path / "log").glob("*.log"))
+    assert after < before / 4
+    # The first segment has only a record of another topic now.
+    assert len(segments(tmp_path / "log")) == 2
+    for _ in range(2):
+        found = records(log.fetch(("items", 0), 0, MIB, committed=True))
+        assert found == [(0, b"first"), (1, b"second")]
+        log.close()
+        log = FolderLog(tmp_path / "log", now_ms=now, segment_bytes=SEGMENT_BYTES)
+    log.close()
+
+
+def newest(log: FolderLog) -> dict[bytes | None, tuple[int, bytes | None]]:
+    """Return what a reader of the compacted topic has at the end: offset and value of each key."""
+    found = {}
+    fetched = log.fetch(PROGRESS, 0, 100 * MIB, committed=True)
+    aborted = list(fetched.aborted)
+    dead = set()
+    for each in batches_of(fetched.records):
+        header = header_of(each)
+        while aborted and aborted[0][1] <= header.last_offset:
+            dead.add(aborted.pop(0)[0])
+        if header.is_control:
+            dead.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in dead):
+            for record in DefaultRecordBatch(each):
+                found[record.key] = record.offset, record.value
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_compacted_topic_keeps_the_newest_record_of_each_key(
+    log: FolderLog, now: Now, tmp_path: Path, seed: int
+) -> None:
+    choose = random.Random(seed)
+    log.create_topic("progress", 1, {"cleanup.policy": "compact"})
+    log.create_topic("orders", 1, {"retention.ms": "-1"})
+    producer = log.init_producer("one", 10**9, None)
+    sequences = {PROGRESS: 0, ORDERS: 0}
+    orders = []
+    for round_ in range(3):
+        for number in range(150):
+            commit = choose.random() < 0.8
+            for partition, count in ((ORDERS, 1), (PROGRESS, choose.randint(0, 3))):
+                values = [b"%d %d" % (number, at) * choose.randint(1, 20) for at in range(count)]
+                if not values:
+                    continue
+                log.add_to_transaction("one", *producer, [partition])
+                keys = [b"%d" % choose.randrange(30) for _ in values]
+                data = batch(
+                    values,
+                    producer,
+                    sequences[partition],
+                    transactional=True,
+                    keys=keys,
+                    codec=choose.choice([0, 3]),
+                )
+                log.append(partition, data, "one")
+                sequences[partition] += count
+                if partition == ORDERS and commit:
+                    orders += values
+            log.end_transaction("one", *producer, commit=commit)
+        expected, offsets = newest(log), log.offsets(PROGRESS)
+        size = len(log.fetch(PROGRESS, 0, 100 * MIB, committed=True).records)
+        clean(log, now)
+        fetched = log.fetch(PROGRESS, 0, 100 * MIB, committed=True)
+        assert newest(log) == expected
+        assert log.offsets(PROGRESS) == offsets
+        assert committed(log.fetch(ORDERS, 0, 100 * MIB, committed=True)) == orders
+        # A reader reaches the end.
+        assert header_of(batches_of(fetched.records)[-1]).last_offset == offsets.latest - 1
+        if round_ == 0:
+            assert len(fetched.records) < size / 2
+        log.close()
+        log = FolderLog(tmp_path / "log", now_ms=now, segment_bytes=SEGMENT_BYTES)
+        assert newest(log) == expected
+        assert log.offsets(PROGRESS) == offsets
+        # A fetch from each offset has what follows it, though records are missing.
+        for offset in range(0, offsets.latest, 7):
+            first = batches_of(log.fetch(PROGRESS, offset, 1, committed=True).records)[0]
+            assert header_of(first).last_offset >= offset
+    log.close()
+
+
+def test_a_producer_that_is_idle_is_forgotten(log: FolderLog, now: Now) -> None:
+    log.create_topic("orders", 1, {})
+    idle = log.init_producer(None, 0, None)
+    log.init_producer("one", 60_000, None)
+    now.ms += 25 * 3_600_000
+    fill(log, ORDERS, 1, now)
+    state = log._core.state
+    assert idle[0] not in state.producers
+    assert list(state.transactional) == ["one"]
