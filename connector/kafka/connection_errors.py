@@ -47,6 +47,15 @@ ADVERTISED = code.transient_error(
     "translation, containers or tunnels, clients often cannot reach these addresses.",
     example={"addresses": ["kafka-1.internal:9092: the name cannot be resolved"]},
 )
+FOLDER_IN_USE = code.transient_error(
+    "K216",
+    "a process has locked the folder of the log, {folder}, and does not answer at its socket",
+    "end this process; a log in a folder is for the processes of one machine",
+    cause="The process that has the lock serves the log to all others, at a socket in the folder. "
+    "This one is just starting or ending, it has stopped, or it runs on another machine or in "
+    "another container, with which the folder is shared; such processes need Kafka.",
+    example={"folder": "/var/lib/cdc/log"},
+)
 _COMPARED = (
     "The listener was asked for its protocol. Each listener of a broker has one protocol, and "
     "clients must use it."

@@ -9,6 +9,9 @@ reason. Here an attempt stops once each address has failed, and `listener` looks
 Callers retry what may pass. The original also connects twice to a broker whose own address is in
 `bootstrap_servers`; here the first connection stays.
 
+If `bootstrap_servers` names a folder, each connection leads to the server of the log in it, which
+may be this process (`folder/door.py`).
+
 `tests/kafka/test_kafka_python.py` says which of these names a release of kafka-python has changed.
 """
 
@@ -26,13 +29,16 @@ from kafka import errors
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
-from kafka.net.transport import KafkaSSLTransport
+from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 from kafka.protocol.api_message import VersionSubscriptable
 
 from connector.foundation.errors.code import End
 from connector.foundation.errors.message import Message
+from connector.foundation.settings.log_folder import folder_of
 from connector.kafka import connection_errors
 from connector.kafka.failures import BrokersUnreachable
+from connector.kafka.folder import door
+from connector.kafka.folder.cluster_requests import HOST, PORT
 from connector.kafka.listener import listener_problem
 
 # ruff: noqa: SLF001 - all of them are here
@@ -72,6 +78,10 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
 
     def __init__(self, selector: NetworkSelector, /, **settings: Any) -> None:
         """Connect with `selector`, by the settings of a client."""
+        self._folder = folder_of(settings["bootstrap_servers"])
+        if self._folder is not None:
+            # The original reads addresses of it.
+            settings["bootstrap_servers"] = [f"{HOST}:{PORT}"]
         super().__init__(selector, **settings)
         self._failures: dict[object, Exception] = {}
         self._give_up_at = time.monotonic() + _PATIENCE_SECONDS
@@ -109,6 +119,8 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
         return connection
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
+        if self._folder is not None:
+            return _FolderTransport(self._net, door.connect(self._folder), host=node.host)
         transport = super()._build_transport(node, timeout_at)
         if timeout_at is None:
             transport = await transport
@@ -165,6 +177,9 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
 
     def _reason(self) -> BrokersUnreachable | None:
         """Return why no address accepts the connection; None if that is unknown."""
+        if self._folder is not None:
+            failures = self._failures.values()
+            return next((each for each in failures if isinstance(each, BrokersUnreachable)), None)
         obstacles: dict[str, Message] = {}
         for broker in self.cluster.bootstrap_brokers():
             if isinstance(self._failures.get(broker.node_id), errors.SaslAuthenticationFailedError):
@@ -229,6 +244,20 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
         )
 
 
+class _FolderTransport(KafkaTCPTransport):  # type: ignore[misc]  # the library has no types
+    """A connection to the server of a folder."""
+
+    def __init__(self, selector: NetworkSelector, connected: socket.socket, host: str) -> None:
+        connected.setblocking(False)
+        super().__init__(selector, connected, host=host)
+
+    def getPeer(self) -> tuple[str, int]:  # noqa: N802 - the name of the original
+        return HOST, PORT
+
+    def host_port(self) -> str:
+        return f"{HOST}:{PORT}"
+
+
 def _received(
     receive: Callable[[], tuple[bytes, Exception | None]],
 ) -> tuple[bytes, Exception | None]:
@@ -275,7 +304,10 @@ class LoggedIn(NamedTuple):
 def connect(settings: Mapping[str, Any], host: str, port: int, timeout_seconds: float) -> LoggedIn:
     """Connect to a broker and log in, by the settings of a client; raises KafkaError."""
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    with _Connecting(dict(settings) | {"bootstrap_servers": [address]}) as (selector, manager):
+    servers = settings["bootstrap_servers"]
+    if folder_of(servers) is None:
+        servers = [address]
+    with _Connecting(dict(settings) | {"bootstrap_servers": servers}) as (selector, manager):
         (broker,) = manager.cluster.bootstrap_brokers()
         patience_ms = min(timeout_seconds, _SETUP_SECONDS_MAX) * _MS
 

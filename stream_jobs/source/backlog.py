@@ -6,6 +6,7 @@ from typing import Any, Final
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import KafkaError
 
+from connector.kafka.kafka_python import network_client
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.record_batches import first_committed_time, newest_time
 from stream_jobs.source.requests import Partition
@@ -80,6 +81,7 @@ def _kept_ms(facts: BrokerConfig, topics: Iterable[str]) -> dict[str, int]:
         admin: Any = KafkaAdminClient(
             bootstrap_servers=list(facts.bootstrap_servers),
             request_timeout_ms=round(facts.timeout_seconds * 1000),
+            kafka_client=network_client,
             **dict(facts.security),
         )
         try:

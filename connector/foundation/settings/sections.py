@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -22,6 +22,7 @@ from connector.foundation.settings import settings_errors, values
 from connector.foundation.settings.credentials import KafkaLogin, command_secret, read_secret
 from connector.foundation.settings.envelope import EnvelopeSettings, Topic
 from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
+from connector.foundation.settings.log_folder import require_fit
 
 
 class Section(BaseModel):
@@ -129,7 +130,8 @@ def _filled(word: str, known: tuple[tuple[str, str], ...]) -> str:
 class KafkaSettings(KafkaLogin):
     """The brokers, and the topics of the pipeline."""
 
-    bootstrap_servers: Annotated[list[values.ServerAddress], Field(min_length=1)]
+    # Or the URL of a folder alone, which then has the log.
+    bootstrap_servers: Annotated[list[values.BrokerAddress], Field(min_length=1)]
     topic_prefix: values.TopicPrefix
     partitions: Annotated[int, Field(ge=1, le=10000)] = 3
     replication_factor: Annotated[int, Field(ge=1, le=32767)] = 1
@@ -139,6 +141,11 @@ class KafkaSettings(KafkaLogin):
     tombstones: bool = True
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
     transaction_timeout_seconds: Annotated[float, Field(ge=1)] = 900.0
+
+    @model_validator(mode="after")
+    def _brokers_or_folder(self) -> Self:
+        require_fit(self.bootstrap_servers, self)
+        return self
 
 
 class DeliverySettings(Section):

@@ -143,6 +143,15 @@ LOGIN = configuration_error(
     cause="A login at Kafka needs all of these settings.",
     example={"protocol": "SASL_SSL"},
 )
+FOLDER = configuration_error(
+    "C253",
+    "bootstrap_servers names a folder, and {reason}",
+    "keep the folder alone, without security_protocol; or name brokers alone",
+    cause="A log in a folder has no brokers, and no network: the rights of the folder say which "
+    "users may use it.",
+)
+FOLDER_ALONE = FOLDER.because("more than the folder: {servers}")
+FOLDER_LOGIN = FOLDER.because("security_protocol is {protocol}")
 SHORT_TOKEN = configuration_error(
     "C186",
     "{key}: the token has {found} characters, and needs {least} or more",
@@ -161,6 +170,10 @@ COLLECTOR = WRONG_FORM.because(
 )
 PORT = WRONG_FORM.because("a port is a number from 1 to 65535", was="C121")
 ADDRESS = WRONG_FORM.because("give HOST or HOST:PORT, an IPv6 address in brackets", was="C122")
+FOLDER_URL = WRONG_FORM.because(
+    '"{value}" does not name a folder: write file:// and its absolute path, as in '
+    "file:///var/lib/cdc/log"
+)
 LISTEN = WRONG_FORM.because("give HOST:PORT to listen on, such as 127.0.0.1:9400", was="C123")
 NAME = WRONG_FORM.because("a name has ASCII letters, digits, dots, _ and - alone", was="C124")
 PREFIX = WRONG_FORM.because("a prefix has ASCII letters, digits, _ and - alone", was="C125")

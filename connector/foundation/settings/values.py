@@ -12,15 +12,23 @@ from connector.foundation.errors.message import nearest
 from connector.foundation.record_formats import FLAT_FIELDS
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.file_settings import UnfitValueError
+from connector.foundation.settings.log_folder import is_folder, require_folder
 
 _PORT_MAX = 65535
+_SERVER = r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?"
 
 
-def _with_possible_port(address: str) -> str:
+def _as_server(address: str) -> str:
+    if not re.fullmatch(_SERVER, address):
+        raise UnfitValueError(settings_errors.ADDRESS)
     _, colon, port = address.rpartition(":")
     if colon and port.isdigit() and not 1 <= int(port) <= _PORT_MAX:
         raise UnfitValueError(settings_errors.PORT)
     return address
+
+
+def _as_broker(address: str) -> str:
+    return require_folder(address) if is_folder(address) else _as_server(address)
 
 
 def _matching(pattern: str, code: ErrorCode) -> AfterValidator:
@@ -108,11 +116,9 @@ MessageKey = Annotated[str, AfterValidator(_as_message_key)]
 FlatField = Annotated[str, AfterValidator(_as_flat_field)]
 RegistryUrl = Annotated[str, AfterValidator(_as_registry_url)]
 StartSetting = Annotated[str, AfterValidator(_as_start)]
-ServerAddress = Annotated[
-    str,
-    _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?", settings_errors.ADDRESS),
-    AfterValidator(_with_possible_port),
-]
+ServerAddress = Annotated[str, AfterValidator(_as_server)]
+# Or the URL of a folder that has the log.
+BrokerAddress = Annotated[str, AfterValidator(_as_broker)]
 ListenAddress = Annotated[
     str, _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}", settings_errors.LISTEN)
 ]
