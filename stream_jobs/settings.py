@@ -8,7 +8,7 @@ error. `configs/stream_job.toml` lists every key with its default and when to ch
 
 import re
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_settings import SettingsConfigDict
 
-from connector.foundation.settings import settings_errors, values
+from connector.foundation.settings import log_folder, settings_errors, values
 from connector.foundation.settings.credentials import KafkaLogin, ServerLogin
 from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
 from stream_jobs.errors import setting_errors, shard_errors
@@ -60,6 +60,7 @@ class Section(BaseModel):
 class KafkaSettings(KafkaLogin):
     """The brokers, and the topics that are read."""
 
+    # Or the URL of a folder alone, which then has the log.
     bootstrap_servers: Annotated[list[str], Field(min_length=1)]
     topic_prefix: values.TopicPrefix
     max_offsets_per_trigger: Annotated[int, Field(ge=1)] = 100_000
@@ -67,6 +68,11 @@ class KafkaSettings(KafkaLogin):
     # If a topic got more partitions, the changes of its keys are not in order any more.
     added_partitions: Literal["error", "accept"] = "error"
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
+
+    @model_validator(mode="after")
+    def _brokers_or_folder(self) -> Self:
+        log_folder.require_fit(self.bootstrap_servers, self)
+        return self
 
     def facts(self) -> BrokerConfig:
         """Return how the brokers are reached.

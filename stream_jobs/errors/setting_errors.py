@@ -182,6 +182,14 @@ HALF_OAUTH2 = HALF_LOGIN.because(
 HALF_SIGV4 = HALF_LOGIN.because(
     "iceberg.sigv4_service needs sigv4_region, and this needs sigv4_service"
 )
+FOLDER_ON_CLUSTER = configuration_error(
+    "M829",
+    "{kafka.bootstrap_servers} names a folder, and Spark runs on {master}",
+    "run Spark on the machine that has the folder, without spark.master, or use Kafka",
+    cause="A log in a folder has no network: only processes of its machine can read it. Spark's "
+    "tasks read the log, and on a cluster they run on other machines.",
+    example={"master": "spark://cluster:7077"},
+)
 CUTS_TOO_LONG = configuration_error(
     "M806",
     "cuts would be listed for {hours} hours, and the versions of tables can be read for {kept} "

@@ -37,7 +37,7 @@ from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.job_state import RunRecord
 from stream_jobs.run.metrics import IdleTables, JobMetrics, TopicMonitor, topic_monitor
-from stream_jobs.run.spark_session import Catalog, start_session
+from stream_jobs.run.spark_session import Catalog, require_one_machine, start_session
 from stream_jobs.run.status_lines import Notices, ProgressListener, StatusLines
 from stream_jobs.run.streaming_query import checkpoint_of, query_listener, ranges_of, start_query
 from stream_jobs.settings import Settings
@@ -187,6 +187,7 @@ class StreamJob:
         """Run one query to its end, and return what it failed with."""
         client = None
         try:
+            require_one_machine(session, self._settings)
             client = KafkaClient(self._settings.kafka.facts())
             query = self._start(session, client)
             try:

@@ -52,7 +52,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from connector.foundation.ecs import as_ecs
+from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
+from connector.foundation.settings.log_folder import folder_of
 from stream_jobs.errors import setting_errors
 from stream_jobs.paths import own_folder
 from stream_jobs.run.class_archive import archive_options, is_private
@@ -233,6 +235,9 @@ _LATE_BATCHES = "org.apache.spark.sql.execution.streaming.runtime.ProcessingTime
 # writes the trace of what is none of its own errors.
 _FAILED_QUERIES = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
 
+# What a master begins with whose tasks run on this machine.
+_LOCAL = "local"
+
 _CHOICES: dict[str, str] = {
     # How often `idle` is written without new records; the default is every 10 seconds.
     "spark.sql.streaming.noDataProgressEventInterval": "1000",
@@ -271,7 +276,7 @@ def start_session(settings: Settings) -> SparkSession:
         elif settings.spark.packages:
             conf["spark.jars.packages"] = ",".join(settings.spark.packages)
     conf |= {key: _text(value) for key, value in settings.spark.settings.items()}
-    is_local = conf.get("spark.master", "").startswith("local")
+    is_local = conf.get("spark.master", "").startswith(_LOCAL)
     if is_local:
         # Only this machine needs to reach a driver that is its own executor.
         conf.setdefault("spark.driver.host", "127.0.0.1")
@@ -291,6 +296,13 @@ def start_session(settings: Settings) -> SparkSession:
             use_json_log(session, configuration)
     _set_levels(session, settings)
     return session
+
+
+def require_one_machine(session: SparkSession, settings: Settings) -> None:
+    """Raise ConfigError if tasks on other machines would read a log in a folder of this one."""
+    master = session.sparkContext.master
+    if folder_of(settings.kafka.bootstrap_servers) and not (master or _LOCAL).startswith(_LOCAL):
+        raise ConfigError(setting_errors.FOLDER_ON_CLUSTER, master=master)
 
 
 def _set_levels(session: SparkSession, settings: Settings) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, get_args
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from connector.foundation.errors import ConfigError
 from stream_jobs.apply.modes import MODES
+from stream_jobs.run.spark_session import require_one_machine
 from stream_jobs.settings import Settings, TableSettings, load_settings
 from stream_jobs.tables.table_options import TableOptionsResolver
 
@@ -40,6 +42,28 @@ def test_the_required_keys_are_enough_and_the_rest_has_defaults(tmp_path: Path) 
     assert settings.kafka.max_offsets_per_trigger == 100_000
     assert settings.mirror.zero_dates == "error"
     assert settings.spark.jars == []
+
+
+def test_a_folder_in_place_of_brokers_needs_spark_on_this_machine() -> None:
+    settings = Settings.model_validate(
+        {
+            "name": "shop",
+            "kafka": {"bootstrap_servers": ["file:///var/lib/cdc/log"], "topic_prefix": "shop"},
+            "mirror": {"path": "/data/mirror"},
+        }
+    )
+    for master in ("local[*]", "spark://cluster:7077"):
+        session: Any = SimpleNamespace(sparkContext=SimpleNamespace(master=master))
+        if master == "local[*]":
+            require_one_machine(session, settings)
+            continue
+        with pytest.raises(ConfigError) as refused:
+            require_one_machine(session, settings)
+        assert str(refused.value) == (
+            "[M829] kafka.bootstrap_servers names a folder, and Spark runs on "
+            "spark://cluster:7077; run Spark on the machine that has the folder, without "
+            "spark.master, or use Kafka"
+        )
 
 
 def test_the_documented_example_loads(pytestconfig: pytest.Config) -> None:
@@ -230,6 +254,16 @@ def test_the_environment_wins_over_the_file(
                 '{path}: mirror.formats: each mirror is a Delta table; use ["delta"], or ["delta", '
                 '"iceberg"] for tables that are both; `binlog-connector config stream_job.toml` '
                 "explains the key"
+            ),
+        ),
+        (
+            MINIMAL.replace("[kafka]", '[kafka]\nsecurity_protocol = "SSL"').replace(
+                "broker:9092", "file:///var/lib/cdc/log"
+            ),
+            (
+                "{path}: kafka: bootstrap_servers names a folder, and security_protocol is SSL; "
+                "keep the folder alone, without security_protocol; or name brokers alone; "
+                "`binlog-connector config stream_job.toml` explains the key"
             ),
         ),
         (

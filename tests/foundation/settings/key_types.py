@@ -33,6 +33,7 @@ _FORMS = {
     values.RegistryUrl: "URL, `http://HOST:PORT`",
     values.StartSetting: "start point",
     values.ServerAddress: "address, `HOST` or `HOST:PORT`",
+    values.BrokerAddress: "address, `HOST` or `HOST:PORT`; or `file:///FOLDER`",
     values.ListenAddress: "address, `HOST:PORT`",
     values.CollectorAddress: "address, `http://HOST:PORT`",
     values.PipelineName: "text of letters, digits, `.`, `_` and `-`",

@@ -17,6 +17,7 @@ from connector.foundation.settings.configuration import (
     log_format,
     world_readable_warning,
 )
+from connector.foundation.settings.log_folder import folder_of
 from connector.foundation.settings.sections import Settings
 from connector.stream.sink.connection import client_settings
 from connector.stream.source.record_options import outbox_form
@@ -464,6 +465,11 @@ def test_an_unknown_key_is_answered_by_the_nearest_one(
          "kafka.topic_prefix: a prefix has ASCII letters, digits, _ and - alone"),
         ('["127.0.0.1:9092"]', '["http://k"]',
          "kafka.bootstrap_servers.0: give HOST or HOST:PORT, an IPv6 address in brackets"),
+        *(('["127.0.0.1:9092"]', f'["{url}"]',
+           (f'kafka.bootstrap_servers.0: "{url}" does not name a folder: write file:// and its '
+            "absolute path, as in file:///var/lib/cdc/log"))
+          for url in ("file:", "file://", "file:///", "file:log", "file:/log", "file://host/log",
+                      "file:///log?a", "file:///log#a")),
         ("[kafka]", '[metrics]\nlisten = "9400"\n[kafka]',
          "metrics.listen: give HOST:PORT to listen on, such as 127.0.0.1:9400"),
         ("[kafka]", '[metrics]\notlp = "127.0.0.1:4318"\n[kafka]',
@@ -476,6 +482,44 @@ def test_a_value_of_a_wrong_form_is_answered_in_words(
 ) -> None:
     config.write_text(MINIMAL.replace(old, new))
     assert message_of(config) == f"FILE: {said}; `binlog-connector config` explains the key"
+
+
+@pytest.mark.parametrize(
+    ("servers", "folder"),
+    [
+        ('["file:///var/lib/cdc/log"]', Path("/var/lib/cdc/log")),
+        ('["file://localhost/var/my%20log/"]', Path("/var/my log")),
+        ('["file", "k:9092"]', None),
+    ],
+)
+def test_a_folder_in_place_of_brokers_is_named_by_a_url(
+    config: Path, servers: str, folder: Path | None
+) -> None:
+    config.write_text(MINIMAL.replace('["127.0.0.1:9092"]', servers))
+    assert folder_of(load_settings(config).kafka.bootstrap_servers) == folder
+
+
+@pytest.mark.parametrize(
+    ("servers", "more", "said"),
+    [
+        ('["file:///log", "k:9092"]', "", "more than the folder: file:///log, k:9092"),
+        ('["k:9092", "file:///log"]', "", "more than the folder: k:9092, file:///log"),
+        ('["file:///log"]', 'security_protocol = "SSL"', "security_protocol is SSL"),
+    ],
+)
+def test_a_folder_stands_alone_and_takes_no_login(
+    config: Path, servers: str, more: str, said: str
+) -> None:
+    config.write_text(MINIMAL.replace('["127.0.0.1:9092"]', servers) + more)
+    with pytest.raises(ConfigError) as refused:
+        load_settings(config)
+    of_login = settings_errors.FOLDER_LOGIN, settings_errors.FOLDER_ALONE
+    assert refused.value.code in of_login
+    assert refused.value.text.replace(str(config), "FILE") == (
+        f"FILE: kafka: bootstrap_servers names a folder, and {said}; keep the folder alone, "
+        "without security_protocol; or name brokers alone; `binlog-connector config` explains the "
+        "key"
+    )
 
 
 SASL = """security_protocol = "SASL_SSL"

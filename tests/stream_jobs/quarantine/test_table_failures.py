@@ -45,6 +45,7 @@ ENDS_THE_JOB = (
     setting_errors.CATALOG_URL,
     setting_errors.NAMESPACE,
     setting_errors.HALF_LOGIN,
+    setting_errors.FOLDER_ON_CLUSTER,
     shard_errors.SHARD_PATTERN,
     shard_errors.SHARD_VALUE,
     shard_errors.SHARD_NAME,
