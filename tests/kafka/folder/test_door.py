@@ -38,10 +38,13 @@ PROJECT = Path(__file__).parents[3]
 WRITER = """
 import sys, time
 from pathlib import Path
+import structlog
 from tests.kafka.folder.folder_clients import batch_of, commit, producer_of
 
 folder, name, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 partition = int(sys.argv[4])
+# Another thread may log in the middle of a line.
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 producer = producer_of(folder, name)
 for number in range(count):
     commit(producer, batch_of([b"%s %d" % (name.encode(), number)], partition=partition))
