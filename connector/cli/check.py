@@ -183,6 +183,13 @@ def check_pipeline(
     return problems, check.unmatched
 
 
+def check_sources(settings: Settings, console: Console, waiting: Console) -> list[ConnectorError]:
+    """Return the problems that a first run would meet at the source; as `check_pipeline`."""
+    check = _Check(settings, console, waiting)
+    check.servers()
+    return check.problems
+
+
 class _Check:
     """The checks in the order of a run; each failed check adds a problem."""
 

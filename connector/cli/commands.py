@@ -34,6 +34,9 @@ class Command(NamedTuple):
 
 # In the order of the help.
 COMMANDS: Final[Mapping[str, Command]] = {
+    "up": Command(
+        "Keep tables in a folder equal to those of a source, without a broker.", _PIPELINE
+    ),
     "run": Command("Stream changes into Kafka until SIGTERM or Ctrl-C.", _PIPELINE),
     "check": Command(
         "Check Kafka and the source: would `run` start? Nothing is changed.", _PIPELINE

@@ -7,6 +7,72 @@ from connector.foundation.argument_parser import ArgumentParser, whole_number
 from connector.foundation.table_view import add_table_view
 
 
+def up(parser: ArgumentParser) -> None:
+    """Declare the arguments of `up`."""
+    parser.describe(
+        """
+        The first start checks the source, says what it lacks, and writes the configuration of two
+        programs into FOLDER/_cdc: the connector, which writes every change to a log in a folder,
+        and the Spark job, which applies it to the tables. `up` runs both until Ctrl-C or SIGTERM;
+        the same command, or --to alone, goes on. docs/tasks/up.md shows how to grow out of it.
+
+        Exit codes: 0 stopped on request, or everything is in the tables; 1 a server cannot be
+        reached; 2 wrong arguments; 3 a restart cannot help. With --verify those of `verify`.
+        """,
+        ("up mysql://cdc@db/shop --to lake", "all tables of a database, until Ctrl-C"),
+        ("up --to lake", "go on"),
+        (
+            "up mysql://cdc@db --tables 'shop.*' --format both --to lake",
+            "as Delta and as Iceberg tables",
+        ),
+        ("up --to lake --once --verify", "for cron: catch up, compare all rows, end"),
+    )
+    parser.add_argument(
+        "source",
+        nargs="?",
+        metavar="URL",
+        help="mysql://USER[:PASSWORD]@HOST[:PORT][/DATABASE]. Without a password, it is asked for.",
+    )
+    parser.add_argument(
+        "--to", type=Path, required=True, metavar="FOLDER", help="The folder of the tables."
+    )
+    parser.add_argument(
+        "--tables",
+        action="append",
+        metavar="PATTERN",
+        help="shop.orders, or a pattern such as shop.*; several times for several ones. By default "
+        "all tables of DATABASE.",
+    )
+    parser.add_argument(
+        "--format",
+        choices=["delta", "iceberg", "both"],
+        default="delta",
+        help="What the tables can be read as; tables of Iceberg are tables of Delta, too.",
+    )
+    parser.add_argument(
+        "--password-env",
+        metavar="VARIABLE",
+        help="Read the password of the source from this variable of the environment.",
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="End when all that is committed now is in the tables."
+    )
+    parser.add_argument(
+        "--verify", action="store_true", help="With --once: compare all rows at the end."
+    )
+    parser.add_argument(
+        "--listen",
+        type=_address,
+        metavar="HOST:PORT",
+        help="Where the status page is; by default at a free port of this machine.",
+    )
+    parser.add_argument(
+        "--show-config",
+        action="store_true",
+        help="Print the files that the command stands for, and end.",
+    )
+
+
 def run(parser: ArgumentParser) -> None:
     """Declare the arguments of `run`."""
     parser.describe(

@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +25,7 @@ from connector.cli.configuration import configure_logging
 from connector.cli.exit_codes import errors
 from connector.cli.quarantine import _table as table_of_fences
 from connector.cli.snapshot import _tell_end
+from connector.cli.up import LakeLines
 from connector.cli.verify_mirror import _print as print_results
 from connector.cli.verify_topics import _print
 from connector.foundation.errors import SourceRefused
@@ -34,8 +36,9 @@ from connector.stream.quarantine.fences import Fence
 from connector.stream.snapshot.table_state import TableState
 from connector.stream.source import table_errors
 from connector.stream.source.findings import Finding, RowLoggingGap, Severity
+from connector.stream.status.model import Condition, Level, State
 from stream_jobs.__main__ import main as mirror
-from stream_jobs.cuts.cut import Cut, CutStore
+from stream_jobs.cuts.cut import Cut, CutStore, CutTable
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.replica.loop import ReplicaLines
 from stream_jobs.run import arguments as arguments_of_mirror
@@ -47,6 +50,7 @@ from stream_jobs.run.status_lines import StatusLines
 from stream_jobs.run.table_list import print_tables
 from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles
+from tests.stream.status.examples import facts_with
 from verification.report import Difference, TableResult
 from verification.topics.outcome import EpochOutcome, Example, Outcome, Place, TopicCounts
 
@@ -172,7 +176,15 @@ def _mirror_resume(folder: Path) -> None:
         assert mirror() == 0
 
 
+def _up(_: Path) -> None:
+    facts = facts_with(Condition(State.COPYING, Level.WARNING, HOSTILE))
+    cut = Cut("1", "mysql", HOSTILE, "", None, 1, {HOSTILE: CutTable("t", 1, "x")}, {}, number=1)
+    pipeline: Any = SimpleNamespace(last_cut=lambda: cut, status=lambda: facts)
+    LakeLines(pipeline).show()
+
+
 COMMANDS: dict[str, Callable[[Path], None] | str] = {
+    "up": _up,
     "run": _run,
     "check": _check,
     "status": "tests/stream/status/test_terminal.py",

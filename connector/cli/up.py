@@ -1,0 +1,187 @@
+"""`up`: tables in a folder that follow a source, by one command and without a broker."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import StringIO
+from subprocess import call
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from rich.console import Console
+from rich.live import Live
+
+from connector.cli.check import check_sources
+from connector.cli.exit_codes import errors, say, tell
+from connector.cli.log_input import password_of
+from connector.foundation.errors import ConfigError
+from connector.foundation.errors.message import visible
+from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
+from connector.lake import lake_errors
+from connector.lake.lake_folder import PIPELINE, LakeFolder, LakeOptions
+from connector.replication.server.addresses import source_settings
+from connector.stream.status.formatting import amount, listed
+from connector.stream.status.terminal import render_status
+
+if TYPE_CHECKING:
+    from connector.lake.lake_pipeline import LakePipeline
+
+_LOOK_SECONDS = 1.0
+_FORMATS = {"delta": ["delta"], "iceberg": ["delta", "iceberg"], "both": ["delta", "iceberg"]}
+
+
+def run(arguments: Namespace) -> int:
+    """Keep the tables of a folder equal to those of a source; return the exit code."""
+    try:
+        # The process of the job needs it.
+        import pyspark  # noqa: F401, PLC0415
+
+        from connector.lake.lake_pipeline import LakePipeline  # noqa: PLC0415  # an extra
+    except ImportError as error:
+        raise ConfigError(lake_errors.EXTRA, said=error) from error
+    folder = LakeFolder(arguments.to)
+    options = None if arguments.source is None else _options(arguments)
+    if arguments.show_config:
+        return _show_config(folder, options)
+    if options is None and not folder.is_lake:
+        raise ConfigError(lake_errors.NO_SOURCE, folder=arguments.to)
+    if options is not None and not folder.is_lake:
+        _check(options)
+    folder.lock()
+    try:
+        if options is not None and folder.is_lake:
+            folder.require(options)
+        elif options is not None:
+            folder.write(options)
+        with _ended_by_signals(), LakePipeline(folder) as pipeline:
+            _tell_start(folder)
+            code = _once(pipeline, arguments) if arguments.once else _follow(pipeline)
+    except KeyboardInterrupt:
+        errors().print("stopped; the same command goes on", style="dim")
+        code = 0
+    finally:
+        folder.unlock()
+    return code
+
+
+def _options(arguments: Namespace) -> LakeOptions:
+    """Return what the user has chosen; asks for a password on a terminal."""
+    url: str = arguments.source
+    database = unquote(urlsplit(url).path.strip("/"))
+    without = urlsplit(url)._replace(path="").geturl()
+    source = source_settings(without, password=password_of(url, arguments.password_env))
+    tables = arguments.tables or [f"{database}.*" if database else "*.*"]
+    return LakeOptions(source, tables, _FORMATS[arguments.format], arguments.listen)
+
+
+def _show_config(folder: LakeFolder, options: LakeOptions | None) -> int:
+    if options is None and not folder.is_lake:
+        raise ConfigError(lake_errors.NO_SOURCE, folder=folder.path)
+    files = folder.files() if options is None or folder.is_lake else folder.new_files(options)
+    for path, text in files.items():
+        say(f"# {path}\n{text}")
+    return 0
+
+
+def _check(options: LakeOptions) -> None:
+    """Raise what keeps the source from being followed, after it is shown with what fixes it."""
+    source = options.source
+    settings = Settings(
+        name=PIPELINE,
+        source=SourceSettings(**dict(source) | {"tables": options.tables}),
+        kafka=KafkaSettings(bootstrap_servers=["127.0.0.1:9092"], topic_prefix=PIPELINE),
+    )
+    findings = Console(file=StringIO(), highlight=False, width=Console().width)
+    problems = check_sources(settings, findings, errors())
+    if not problems:
+        return
+    assert isinstance(findings.file, StringIO)
+    sys.stdout.write(findings.file.getvalue())
+    *others, worst = problems
+    for problem in others:
+        tell(problem)
+    raise worst
+
+
+def _tell_start(folder: LakeFolder) -> None:
+    text = f"tables: {folder.path}/DATABASE/TABLE, configuration and logs: {folder.state}"
+    say(visible(text))
+
+
+def _follow(pipeline: LakePipeline) -> int:
+    """Show what both programs do until Ctrl-C or SIGTERM."""
+    with _display(pipeline) as show:
+        while True:
+            pipeline.check()
+            show()
+            time.sleep(_LOOK_SECONDS)
+
+
+def _once(pipeline: LakePipeline, arguments: Namespace) -> int:
+    """Wait until the tables have what is committed now; then compare them, if that is wanted."""
+    with _display(pipeline) as show:
+        pipeline.catch_up(show)
+        if not arguments.verify:
+            return 0
+    folder = pipeline.folder
+    command = [sys.executable, "-m", "connector", "verify", str(folder.connector_config)]
+    return call([*command, "--mirror", str(folder.job_config)])  # noqa: S603 - our own program
+
+
+@contextmanager
+def _display(pipeline: LakePipeline) -> Iterator[Callable[[], None]]:
+    """Yield what shows the state: as a picture that changes on a terminal, else as lines."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        yield LakeLines(pipeline).show
+        return
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+
+        def show() -> None:
+            status = pipeline.status()
+            live.update("starting …" if status is None else render_status(status), refresh=True)
+
+        yield show
+
+
+class LakeLines:
+    """Says what has changed, a line for each thing."""
+
+    def __init__(self, pipeline: LakePipeline) -> None:
+        self._pipeline = pipeline
+        self._state = ""
+        self._tables: set[str] = set()
+        self._cut = 0
+
+    def show(self) -> None:
+        """Say what is new."""
+        status = self._pipeline.status()
+        if status is None:
+            return
+        first = status.state
+        if first.state.words != self._state:
+            self._state = first.state.words
+            say(visible(f"{first.state.words}: {first.reason}"))
+        cut = self._pipeline.last_cut()
+        if cut is not None and cut.number != self._cut:
+            self._cut = cut.number
+            at = cut.gtid or cut.position
+            if new := sorted(cut.tables.keys() - self._tables):
+                self._tables.update(new)
+                say(visible(f"new tables: {listed(new)}"))
+            say(visible(f"cut {cut.number}: {amount(len(cut.tables), 'table')} at {at}"))
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,238 @@
+"""The folder of a lake: its tables, and the state and configuration files of its two programs.
+
+    lake/
+      shop/orders/          a table, as docs/tables.md says
+      _cdc/connector.toml   what `binlog-connector run` reads
+           stream_job.toml  what `binlog-connector-mirror` reads
+           source.password  the password of the source, for this user alone
+           lake.json        the arguments of the first start
+           log/             the log between the two programs
+           *.log            what they say
+
+The files are written once, and are the user's then: to grow out of `up` is to edit them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from connector.foundation.errors import ConfigError
+from connector.lake import lake_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from connector.foundation.settings.sections import SourceSettings
+
+PIPELINE: Final = "lake"
+# The Spark job makes a folder of this name for what it keeps about the mirror.
+_STATE: Final = "_cdc"
+
+_CONNECTOR: Final = """\
+# binlog-connector run {path}
+name = {name}
+
+[source]
+host = {host}
+port = {port}
+user = {user}
+password_file = {password_file}
+server_id = {server_id}
+tables = {tables}
+start = "snapshot"
+{tls}
+[kafka]
+bootstrap_servers = [{log}]
+topic_prefix = {name}
+
+[log]
+format = "json"
+
+[metrics]
+listen = {listen}
+mirror = {mirror_listen}
+"""
+
+_STREAM_JOB: Final = """\
+# binlog-connector-mirror {path}
+name = {name}
+
+[kafka]
+bootstrap_servers = [{log}]
+topic_prefix = {name}
+
+[mirror]
+path = {mirror}
+checkpoint = {checkpoint}
+formats = {formats}
+
+[trigger]
+kind = "processingTime"
+interval_seconds = 0.2
+
+[log]
+format = "json"
+
+[metrics]
+listen = {mirror_listen}
+
+[spark.settings]
+"spark.driver.memory" = "700m"
+"spark.local.dir" = {scratch}
+"spark.sql.warehouse.dir" = {warehouse}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LakeOptions:
+    """What the user has chosen for a new lake."""
+
+    source: SourceSettings
+    tables: Sequence[str]
+    formats: Sequence[str]
+    listen: str | None  # HOST:PORT of the page; None: a free port of this machine
+
+    @property
+    def recorded(self) -> dict[str, str]:
+        """What must be the same at each start, by the name of its argument."""
+        source = self.source
+        return {
+            "SOURCE": f"mysql://{source.user}@{source.host}:{source.port}",
+            "--tables": ", ".join(self.tables),
+            "--format": ", ".join(self.formats),
+        }
+
+
+class LakeFolder:
+    """The files of one lake; an absolute path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.state = self.path / _STATE
+        self.connector_config = self.state / "connector.toml"
+        self.connector_log = self.state / "connector.log"
+        self.job_config = self.state / "stream_job.toml"
+        self.job_log = self.state / "stream_job.log"
+        self.job_lines = self.state / "stream_job.jsonl"
+        self._record = self.state / "lake.json"
+        self._password = self.state / "source.password"
+        self._lock: int | None = None
+
+    @property
+    def is_lake(self) -> bool:
+        """Whether a start has written the files of the programs."""
+        return self._record.exists()
+
+    def lock(self) -> None:
+        """Keep other processes out until this one ends.
+
+        Raises ConfigError if one keeps the lake already, or if the folder cannot be written.
+        """
+        try:
+            self.state.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.state / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ConfigError(
+                lake_errors.IN_USE, folder=self.path, config=self.connector_config
+            ) from error
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def unlock(self) -> None:
+        """Let others in."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def write(self, options: LakeOptions) -> None:
+        """Write the files of a new lake.
+
+        Raises ConfigError if the folder cannot be written.
+        """
+        try:
+            self._password.touch(mode=0o600)
+            self._password.write_text(options.source.read_password(), encoding="utf-8")
+            for path, text in self.new_files(options).items():
+                path.write_text(text, encoding="utf-8")
+            # The last file: a start that ended before it writes all of them again.
+            partial = self._record.with_suffix(".new")
+            partial.write_text(json.dumps(options.recorded, indent=2) + "\n", encoding="utf-8")
+            partial.replace(self._record)
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def files(self) -> dict[Path, str]:
+        """Return the configuration files of the programs, which the user may have changed."""
+        paths = (self.connector_config, self.job_config)
+        return {path: path.read_text(encoding="utf-8") for path in paths}
+
+    def new_files(self, options: LakeOptions) -> dict[Path, str]:
+        """Return these files as they are for a new lake."""
+        values = self._values(options)
+        templates = ((self.connector_config, _CONNECTOR), (self.job_config, _STREAM_JOB))
+        return {path: template.format(path=path, **values) for path, template in templates}
+
+    def require(self, options: LakeOptions) -> None:
+        """Raise ConfigError if the lake was made with other arguments."""
+        recorded: Mapping[str, str] = json.loads(self._record.read_text("utf-8"))
+        for option, wanted in options.recorded.items():
+            if recorded.get(option) != wanted:
+                raise ConfigError(
+                    lake_errors.OTHER_LAKE,
+                    folder=self.path,
+                    state=self.state,
+                    option=option,
+                    recorded=recorded.get(option, ""),
+                    wanted=wanted,
+                )
+
+    def _values(self, options: LakeOptions) -> dict[str, object]:
+        source = options.source
+        ports = free_ports(2)
+        tls = source.tls.model_dump(mode="json", exclude_defaults=True)
+        return {
+            "name": _toml(PIPELINE),
+            "host": _toml(source.host),
+            "port": source.port,
+            "user": _toml(source.user),
+            "password_file": _toml(self._password),
+            "server_id": source.server_id,
+            "tables": _toml(list(options.tables)),
+            "tls": f"tls = {_table(tls)}\n" if tls else "",
+            "log": _toml(f"file://{self.state / 'log'}"),
+            "listen": _toml(options.listen or f"127.0.0.1:{ports[0]}"),
+            "mirror_listen": _toml(f"127.0.0.1:{ports[1]}"),
+            "mirror": _toml(self.path),
+            "checkpoint": _toml(self.state / "checkpoint"),
+            "formats": _toml(list(options.formats)),
+            "scratch": _toml(self.state / "spark"),
+            "warehouse": _toml(self.state / "spark" / "warehouse"),
+        }
+
+    def _failure(self, error: OSError) -> ConfigError:
+        return ConfigError(lake_errors.FOLDER, folder=self.path, why=error.strerror or str(error))
+
+
+def free_ports(count: int) -> list[int]:
+    """Return free ports of this machine; another process may take one before it is used."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports
+
+
+def _toml(value: object) -> str:
+    """Return a text or a list of texts as TOML, which takes JSON's form for them."""
+    return json.dumps(value if isinstance(value, list) else str(value), ensure_ascii=False)
+
+
+def _table(values: Mapping[str, str]) -> str:
+    return "{ " + ", ".join(f"{name} = {_toml(value)}" for name, value in values.items()) + " }"

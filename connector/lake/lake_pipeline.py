@@ -1,0 +1,134 @@
+"""The two programs of a lake as processes: the connector and the Spark job.
+
+Each ends with its owner, and the other one if one has ended: a lake has both or none.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Final, Self
+
+from connector.binlog.gtid import contains_all, parse_gtid_set
+from connector.foundation.errors import DefiniteError
+from connector.foundation.settings.configuration import load_settings
+from connector.lake import lake_errors
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.metrics.source_watch import SourceLog, read_source_log
+from connector.stream.status.model import PipelineStatus, State
+from connector.stream.status.status_client import NoAnswer, fetch_status
+from local_stack.java import java_runtime
+from local_stack.process import GuardedProcess, log_tail
+from stream_jobs.cuts import Cut, latest_cut
+from stream_jobs.delta.storages import storage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import TracebackType
+
+    from connector.lake.lake_folder import LakeFolder
+
+_LOOK_SECONDS: Final = 0.25
+# A copy that has failed is told, and is not waited for.
+_FAILED: Final = "failed"
+_BEFORE_STREAMING: Final = frozenset({State.STARTING, State.STOPPED, State.UNKNOWN})
+
+
+class LakePipeline:
+    """The running programs of one lake."""
+
+    def __init__(self, folder: LakeFolder) -> None:
+        """Raises ConfigError if somebody has made a file of the lake wrong."""
+        self.folder = folder
+        self._settings = load_settings(folder.connector_config)
+        self._processes: dict[str, tuple[GuardedProcess, Path]] = {}
+
+    def __enter__(self) -> Self:
+        """Start both; raises LocalStackError without a Java runtime."""
+        folder = self.folder
+        java_home = str(java_runtime().parents[1])
+        run = [sys.executable, "-m", "connector", "run", str(folder.connector_config)]
+        job = [sys.executable, "-m", "stream_jobs", str(folder.job_config)]
+        # Its lines and Spark's log are two file descriptors, and go to two files.
+        shell = ["sh", "-c", f"exec {shlex.join(job)} >> {shlex.quote(str(folder.job_lines))}"]
+        for program, command, log, said in (
+            ("the connector", run, folder.connector_log, folder.connector_log),
+            ("the Spark job", shell, folder.job_log, folder.job_lines),
+        ):
+            environment = {**os.environ, "JAVA_HOME": java_home}
+            self._processes[program] = GuardedProcess(command, log, environment), said
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End both: the job first, which needs the log of the connector's process."""
+        for process, _ in reversed(self._processes.values()):
+            process.terminate()
+
+    def check(self) -> None:
+        """Raise DefiniteError with the end of its log if a program has ended by itself."""
+        for program, (process, log) in self._processes.items():
+            if not process.is_running:
+                raise DefiniteError(
+                    lake_errors.ENDED,
+                    program=program,
+                    exit_code=process.exit_code,
+                    log=log,
+                    tail=log_tail(log),
+                )
+
+    def status(self) -> PipelineStatus | None:
+        """Return what the programs say of themselves; None until they answer."""
+        answer = fetch_status(self._settings)
+        return None if isinstance(answer, NoAnswer) else answer
+
+    def last_cut(self) -> Cut | None:
+        """Return the newest moment of all tables. Raises MirrorError if it cannot be read."""
+        return latest_cut(storage_of(str(self.folder.path)), str(self.folder.path))
+
+    def catch_up(self, on_look: Callable[[], None]) -> None:
+        """Wait until the tables have all that the source has committed by now.
+
+        `on_look` is called several times a second. Raises as `check`, and SourceUnavailable or
+        SourceRefused if the source does not say what it has committed.
+        """
+        while not self._is_streaming():
+            self._look(on_look)
+        with closing(MysqlServer.connect(self._settings.source)) as server:
+            log = read_source_log(server)
+        while True:
+            cut = self.last_cut()
+            if cut is not None and _has(cut, log) and self._is_streaming():
+                return
+            self._look(on_look)
+
+    def _is_streaming(self) -> bool:
+        """Return whether the tables that exist are copied."""
+        status = self.status()
+        return (
+            status is not None
+            and status.state.state not in _BEFORE_STREAMING
+            and not any(table.copy and table.copy.phase != _FAILED for table in status.tables)
+        )
+
+    def _look(self, on_look: Callable[[], None]) -> None:
+        self.check()
+        on_look()
+        time.sleep(_LOOK_SECONDS)
+
+
+def _has(cut: Cut, log: SourceLog) -> bool:
+    """Return whether the tables at `cut` have all that the source had committed."""
+    if log.gtid_set is not None and cut.gtid is not None:
+        return contains_all(parse_gtid_set(cut.gtid, cut.flavour), log.gtid_set)
+    file, _, position = cut.position.rpartition(":")
+    number = file.rpartition(".")[2]
+    return number.isdecimal() and (int(number), int(position)) >= log.end

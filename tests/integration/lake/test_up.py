@@ -1,0 +1,217 @@
+"""`up` as a user runs it: a process, a folder of tables, and a source that goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from deltalake.exceptions import TableNotFoundError
+
+from connector.foundation.settings.configuration import load_settings
+from connector.lake import lake_errors
+from local_stack import connect
+from local_stack.demo.stack import read_mirror
+from tests.foundation.errors.texts import shown
+from tests.integration.harness import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from local_stack import Server
+
+pytestmark = pytest.mark.server
+
+PASSWORD = "se:cr@t"
+ENCODED = "se%3Acr%40t"
+PATIENCE_SECONDS = 300.0
+
+
+class Shop:
+    """A database, and an account that may follow it."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.name = f"up_{uuid.uuid4().hex[:8]}"
+        self.execute(
+            f"CREATE DATABASE {self.name}",
+            f"CREATE TABLE {self.name}.orders (id INT PRIMARY KEY, note VARCHAR(50))",
+            f"INSERT INTO {self.name}.orders VALUES (1, 'one'), (2, 'two')",
+            f"CREATE USER {self.name}@'%' IDENTIFIED BY '{PASSWORD}'",
+        )
+
+    def execute(self, *statements: str) -> None:
+        with connect(self.server.endpoint) as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+            connection.commit()
+
+    def grant(self) -> None:
+        self.execute(
+            f"GRANT SELECT, RELOAD, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {self.name}@'%'"
+        )
+
+    @property
+    def url(self) -> str:
+        endpoint = self.server.endpoint
+        return f"mysql://{self.name}:{ENCODED}@{endpoint.host}:{endpoint.port}/{self.name}"
+
+
+@pytest.fixture
+def shop(mysql_server: Server) -> Iterator[Shop]:
+    own = Shop(mysql_server)
+    yield own
+    own.execute(f"DROP DATABASE {own.name}", f"DROP USER {own.name}@'%'")
+
+
+def up(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "connector", "up", *map(str, arguments)]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@contextmanager
+def running(log: Path, *arguments: object) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "connector", "up", *map(str, arguments)]
+    with log.open("ab") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def rows(lake: Path, shop: Shop) -> list[dict[str, Any]]:
+    try:
+        found = read_mirror(lake / shop.name / "orders").select(["id", "note"]).to_pylist()
+    except TableNotFoundError:
+        return []
+    return sorted(found, key=lambda row: row["id"])
+
+
+@pytest.mark.spark
+def test_tables_follow_a_source_until_sigterm_and_the_same_command_goes_on(
+    shop: Shop, tmp_path: Path
+) -> None:
+    shop.grant()
+    lake, log = tmp_path / "lake", tmp_path / "up.log"
+    with running(log, shop.url, "--to", lake) as process:
+
+        def has(count: int) -> bool:
+            assert process.poll() is None, log.read_text()
+            return len(rows(lake, shop)) == count
+
+        wait_until(lambda: has(2), log.read_text, PATIENCE_SECONDS)
+        shop.execute(f"INSERT INTO {shop.name}.orders VALUES (3, 'three')")
+        wait_until(lambda: has(3), log.read_text, PATIENCE_SECONDS)
+        other = up(shop.url, "--to", lake)
+        config = lake / "_cdc" / "connector.toml"
+        said = shown(lake_errors.IN_USE, folder=lake, config=config)
+        assert (other.returncode, other.stderr) == (2, f"error: {said}\n")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 0
+    text = log.read_text()
+    assert f"new tables: {shop.name}.orders" in text
+    assert "\ncut " in text
+    assert PASSWORD not in text
+    assert load_settings(config).source.read_password() == PASSWORD
+    assert (config.parent / "source.password").stat().st_mode & 0o077 == 0
+    others = up(shop.url, "--tables", "other.*", "--to", lake)
+    facts = {"option": "--tables", "recorded": f"{shop.name}.*", "wanted": "other.*"}
+    said = shown(lake_errors.OTHER_LAKE, folder=lake, state=config.parent, **facts)
+    assert (others.returncode, others.stderr) == (2, f"error: {said}\n")
+    shop.execute(
+        f"UPDATE {shop.name}.orders SET note = 'changed' WHERE id = 1",
+        f"DELETE FROM {shop.name}.orders WHERE id = 2",
+        f"CREATE TABLE {shop.name}.later (id INT PRIMARY KEY)",
+        f"INSERT INTO {shop.name}.later VALUES (7)",
+    )
+    done = up("--to", lake, "--once", "--verify")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 equal" in done.stdout
+    assert rows(lake, shop) == [{"id": 1, "note": "changed"}, {"id": 3, "note": "three"}]
+    assert read_mirror(lake / shop.name / "later").num_rows == 1
+
+
+def test_what_cannot_be_followed_is_refused_before_anything_is_written(
+    shop: Shop, tmp_path: Path
+) -> None:
+    lake = tmp_path / "lake"
+    done = up(shop.url, "--to", lake)
+    assert done.returncode == 3
+    # The table of findings names each right that is missing, and how to give it.
+    assert "REPLICATION SLAVE" in done.stdout
+    assert not lake.exists()
+    assert PASSWORD not in done.stdout + done.stderr
+
+
+def test_a_folder_is_one_lake(shop: Shop, tmp_path: Path) -> None:
+    shop.grant()
+    lake = tmp_path / "lake"
+    nothing = up("--to", lake)
+    assert (nothing.returncode, nothing.stderr) == (
+        2,
+        f"error: {shown(lake_errors.NO_SOURCE, folder=lake)}\n",
+    )
+    shown_files = up(shop.url, "--to", lake, "--show-config")
+    assert shown_files.returncode == 0
+    assert not lake.exists()
+    for name in ("connector.toml", "stream_job.toml"):
+        assert f"# {lake / '_cdc' / name}" in shown_files.stdout
+    assert PASSWORD not in shown_files.stdout
+    file = tmp_path / "file"
+    file.touch()
+    no_folder = up(shop.url, "--to", file / "lake")
+    assert no_folder.returncode == 2
+    assert lake_errors.FOLDER.code in no_folder.stderr
+
+
+def test_one_program_does_not_go_on_without_the_other(shop: Shop, tmp_path: Path) -> None:
+    shop.grant()
+    lake, log = tmp_path / "lake", tmp_path / "up.log"
+    config = lake / "_cdc" / "connector.toml"
+    with running(log, shop.url, "--to", lake) as process:
+        wait_until(lambda: children("run", config), log.read_text, PATIENCE_SECONDS)
+        for pid in children("run", config):
+            os.kill(pid, signal.SIGKILL)
+        assert process.wait(PATIENCE_SECONDS) == 3
+    assert (
+        f"[{lake_errors.ENDED.code}] the connector has ended with exit code 137" in log.read_text()
+    )
+    assert children(lake) == []
+
+
+def children(*words: object) -> list[int]:
+    """Return the processes of Python and Java whose command lines have `words`."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            command = file.read_bytes().decode(errors="replace")
+            if "guard.py" not in command and all(str(word) in command for word in words):
+                found.append(int(file.parent.name))
+    return found
+
+
+def test_without_spark_the_extra_is_named(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['pyspark'] = None; from connector.cli import main; main()"
+    command = [sys.executable, "-c", program, "up", "mysql://cdc:x@127.0.0.1/shop"]
+    done = subprocess.run(
+        [*command, "--to", str(tmp_path / "lake")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert f"[{lake_errors.EXTRA.code}]" in done.stderr
+    assert "pip install 'binlog-connector[mirror]'" in done.stderr
