@@ -8,6 +8,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from io import StringIO
 from subprocess import call
 from typing import TYPE_CHECKING
@@ -37,13 +38,10 @@ _FORMATS = {"delta": ["delta"], "iceberg": ["delta", "iceberg"], "both": ["delta
 
 def run(arguments: Namespace) -> int:
     """Keep the tables of a folder equal to those of a source; return the exit code."""
-    try:
-        # The process of the job needs it.
-        import pyspark  # noqa: F401, PLC0415
+    if find_spec("pyspark") is None:
+        raise ConfigError(lake_errors.EXTRA, said="No module named 'pyspark'")
+    from connector.lake.lake_pipeline import LakePipeline  # noqa: PLC0415  # an extra
 
-        from connector.lake.lake_pipeline import LakePipeline  # noqa: PLC0415  # an extra
-    except ImportError as error:
-        raise ConfigError(lake_errors.EXTRA, said=error) from error
     folder = LakeFolder(arguments.to)
     options = None if arguments.source is None else _options(arguments)
     if arguments.show_config:

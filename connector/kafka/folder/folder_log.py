@@ -14,7 +14,7 @@ from kafka import errors
 
 from connector.foundation.errors.kinds import SinkRefused
 from connector.foundation.operating_system import CLOCK
-from connector.kafka.folder import batches, files, folder_errors, topic_settings
+from connector.kafka.folder import batches, files, folder_errors, results, topic_settings
 from connector.kafka.folder.cleaning import Cleaner
 from connector.kafka.folder.core import LogCore
 from connector.kafka.folder.frames import (
@@ -29,14 +29,6 @@ from connector.kafka.folder.frames import (
 from connector.kafka.folder.journal import SEGMENT_BYTES
 from connector.kafka.folder.producers import NO_EPOCH, Producer
 from connector.kafka.folder.reader import BatchReader
-from connector.kafka.folder.results import (
-    Fetched,
-    Offsets,
-    OpenTransaction,
-    PartitionId,
-    TimedOffset,
-    Topic,
-)
 
 _ALL = -1
 
@@ -80,13 +72,15 @@ class FolderLog:
         """How often the folder was opened, with this time."""
         return self._core.state.openings
 
-    def topics(self) -> Mapping[str, Topic]:
+    def topics(self) -> Mapping[str, results.Topic]:
         """Return all topics by name: a view that does not change."""
         with self._core.lock:
             self._core.journal.check()
             return self._core.state.names()
 
-    def create_topic(self, name: str, partitions: int, configuration: Mapping[str, str]) -> Topic:
+    def create_topic(
+        self, name: str, partitions: int, configuration: Mapping[str, str]
+    ) -> results.Topic:
         """Create a topic.
 
         Raises TopicAlreadyExistsError, InvalidTopicError, InvalidPartitionsError,
@@ -107,7 +101,7 @@ class FolderLog:
         core.await_disk(end)
         return topic
 
-    def change_topic(self, name: str, configuration: Mapping[str, str]) -> Topic:
+    def change_topic(self, name: str, configuration: Mapping[str, str]) -> results.Topic:
         """Replace the configuration of a topic.
 
         Raises UnknownTopicOrPartitionError, InvalidConfigurationError.
@@ -121,7 +115,7 @@ class FolderLog:
         core.await_disk(end)
         return topic
 
-    def add_partitions_to_topic(self, name: str, count: int) -> Topic:
+    def add_partitions_to_topic(self, name: str, count: int) -> results.Topic:
         """Let a topic have `count` partitions; raises InvalidPartitionsError if it has them."""
         core = self._core
         with core.lock:
@@ -179,7 +173,7 @@ class FolderLog:
         transactional_id: str,
         producer_id: int,
         epoch: int,
-        partitions: Iterable[PartitionId],
+        partitions: Iterable[results.PartitionId],
     ) -> None:
         """Add partitions to the transaction, which begins with the first ones.
 
@@ -196,7 +190,9 @@ class FolderLog:
             if keys:
                 core.write(Join(producer_id, core.now_ms(), keys))
 
-    def append(self, partition: PartitionId, records: bytes, transactional_id: str | None) -> int:
+    def append(
+        self, partition: results.PartitionId, records: bytes, transactional_id: str | None
+    ) -> int:
         """Append one record batch; return its base offset.
 
         What belongs to no transaction is on the disk when this returns; of a batch that is here
@@ -256,8 +252,8 @@ class FolderLog:
         self._core.await_disk(end)
 
     def fetch(
-        self, partition: PartitionId, offset: int, max_bytes: int, *, committed: bool
-    ) -> Fetched:
+        self, partition: results.PartitionId, offset: int, max_bytes: int, *, committed: bool
+    ) -> results.Fetched:
         """Return batches of `max_bytes` at most, but at least one if there is one.
 
         Only what is on the disk can be fetched; with `committed`, what is below the last stable
@@ -281,15 +277,17 @@ class FolderLog:
                 start = place.start_offset
             records = b"".join(reader.read())
         aborted.sort(key=itemgetter(1))
-        return Fetched(records, *limits, start, aborted)
+        return results.Fetched(records, *limits, start, aborted)
 
-    def offsets(self, partition: PartitionId) -> Offsets:
+    def offsets(self, partition: results.PartitionId) -> results.Offsets:
         """Return the offsets of a partition; raises UnknownTopicOrPartitionError."""
         with self._core.lock:
             key, place = self._core.partition(partition)
-            return Offsets(place.start_offset, *self._core.visibility.limits(key))
+            return results.Offsets(place.start_offset, *self._core.visibility.limits(key))
 
-    def offset_at(self, partition: PartitionId, timestamp_ms: int) -> TimedOffset | None:
+    def offset_at(
+        self, partition: results.PartitionId, timestamp_ms: int
+    ) -> results.TimedOffset | None:
         """Return the first record that is not older than `timestamp_ms`; None without one."""
         core = self._core
         with BatchReader(core.folder) as reader:
@@ -300,10 +298,10 @@ class FolderLog:
             for batch in reader.read():
                 found = batches.first_at(batch, timestamp_ms, start)
                 if found is not None:
-                    return TimedOffset(*found)
+                    return results.TimedOffset(*found)
         return None
 
-    def delete_records(self, partition: PartitionId, before: int) -> int:
+    def delete_records(self, partition: results.PartitionId, before: int) -> int:
         """Delete the records before an offset, -1 for all; return the new earliest offset.
 
         Raises UnknownTopicOrPartitionError, OffsetOutOfRangeError.
@@ -324,13 +322,15 @@ class FolderLog:
         core.await_disk(end)
         return earliest
 
-    def transactions(self) -> list[OpenTransaction]:
+    def transactions(self) -> list[results.OpenTransaction]:
         """Return all open transactions."""
         with self._core.lock:
             self._core.journal.check()
             return self._core.state.open_transactions()
 
-    def wait(self, wanted: Mapping[PartitionId, int], seconds: float, *, committed: bool) -> bool:
+    def wait(
+        self, wanted: Mapping[results.PartitionId, int], seconds: float, *, committed: bool
+    ) -> bool:
         """Wait until something can be fetched from one of these offsets; return whether it can.
 
         That a partition is unknown or deleted can be fetched, too.
@@ -393,7 +393,7 @@ class FolderLog:
             end = self._core.write(Opening(count))
         self._core.await_disk(end)
 
-    def _put_topic(self, form: TopicForm) -> tuple[Topic, int]:
+    def _put_topic(self, form: TopicForm) -> tuple[results.Topic, int]:
         core = self._core
         end = core.write(form)
         topic = core.topic(form.name)
