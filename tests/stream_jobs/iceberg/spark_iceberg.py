@@ -39,6 +39,8 @@ class SparkIceberg:
 
     def __init__(self, python: str) -> None:
         """Start it with `python`, whose environment has pyspark and pyarrow."""
+        # Not resolved: a link would lead out of its environment.
+        python = str(Path(python).absolute())
         (jar,) = fetch_jars("Iceberg for Spark", [_JAR], Cache.of_environment())
         self._folder = tempfile.TemporaryDirectory(prefix="spark-iceberg-")
         self._process = subprocess.Popen(
