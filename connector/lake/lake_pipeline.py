@@ -5,11 +5,13 @@ Each ends with its owner, and the other one if one has ended: a lake has both or
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
+import socket
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final, Self
 
 from connector.binlog.gtid import contains_all, parse_gtid_set
@@ -26,13 +28,15 @@ from stream_jobs.cuts import Cut, latest_cut
 from stream_jobs.delta.storages import storage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from types import TracebackType
 
     from connector.lake.lake_folder import LakeFolder
 
 _LOOK_SECONDS: Final = 0.25
+# A guard gives a program 20 seconds for a clean end.
+_END_SECONDS: Final = 30.0
 # A copy that has failed is told, and is not waited for.
 _FAILED: Final = "failed"
 _BEFORE_STREAMING: Final = frozenset({State.STARTING, State.STOPPED, State.UNKNOWN})
@@ -50,6 +54,8 @@ class LakePipeline:
     def __enter__(self) -> Self:
         """Start both; raises LocalStackError without a Java runtime."""
         folder = self.folder
+        metrics = self._settings.metrics
+        await_free([each for each in (metrics.listen, metrics.mirror) if each is not None])
         java_home = str(java_runtime().parents[1])
         run = [sys.executable, "-m", "connector", "run", str(folder.connector_config)]
         job = [sys.executable, "-m", "stream_jobs", str(folder.job_config)]
@@ -82,7 +88,7 @@ class LakePipeline:
                     program=program,
                     exit_code=process.exit_code,
                     log=log,
-                    tail=log_tail(log),
+                    tail=last_words(log),
                 )
 
     def status(self) -> PipelineStatus | None:
@@ -123,6 +129,33 @@ class LakePipeline:
         self.check()
         on_look()
         time.sleep(_LOOK_SECONDS)
+
+
+def await_free(addresses: Sequence[str], seconds: float = _END_SECONDS) -> None:
+    """Wait until nobody listens at `addresses`: programs whose owner was killed end by themselves.
+
+    After so many seconds, the programs that are started say what is wrong.
+    """
+    ends_at = time.monotonic() + seconds
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        while time.monotonic() < ends_at:
+            with suppress(OSError):
+                socket.create_server((host.strip("[]"), int(port))).close()
+                break
+            time.sleep(_LOOK_SECONDS)
+
+
+def last_words(log: Path) -> str:
+    """Return the last error in a log of JSON lines; without one, its last lines."""
+    tail = log_tail(log)
+    for line in reversed(tail.splitlines()):
+        with suppress(ValueError):
+            entry = json.loads(line)
+            if isinstance(entry, dict) and "error.message" in entry:
+                code = entry.get("error.code")
+                return f"[{code}] {entry['error.message']}" if code else entry["error.message"]
+    return tail
 
 
 def _has(cut: Cut, log: SourceLog) -> bool:
