@@ -86,14 +86,14 @@ def make_settings(bootstrap: str, prefix: str, folder: Path, **sections: Any) ->
     return Settings(name="test", **document)
 
 
-def reader_session(folder: Path) -> SparkSession:
+def reader_session(folder: Path, **settings: str) -> SparkSession:
     """Start a session that reads with Delta and Delta Kernel; its files are in `folder`."""
     os.environ["JAVA_HOME"] = str(java_runtime().parents[1])
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Delta Kernel is a reader of its own, for the tests of data files and logs.
     jars = [str(jar) for jar in (*spark_jars(), *kernel_jars())]
     # It loads other classes than a job does, so it has an archive of its own.
-    spark = {"jars": jars, "settings": spark_settings(jars) | DELTA_SETTINGS}
+    spark = {"jars": jars, "settings": spark_settings(jars) | DELTA_SETTINGS | settings}
     return start_session(make_settings("unused:1", "unused", folder, spark=spark))
 
 
