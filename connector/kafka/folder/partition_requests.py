@@ -10,7 +10,7 @@ https://kafka.apache.org/protocol.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection
 from struct import Struct
 from typing import Final
 
@@ -202,17 +202,11 @@ def _fetched(number: int, code: int, fetched: Fetched) -> bytes:
 
 
 def _each_partition(fields: RequestFields, answer: Callable[[str], bytes]) -> list[bytes]:
-    rows = ((topic, [answer(topic) for _ in count]) for topic, count in fields.topics())
-    return _by_topic(list(rows))
+    return _by_topic([(topic, [answer(topic) for _ in count]) for topic, count in fields.topics()])
 
 
-def _by_topic(rows: Iterable[tuple[str, list[bytes]]]) -> list[bytes]:
-    return list(_topics(list(rows)))
-
-
-def _topics(rows: list[tuple[str, list[bytes]]]) -> Iterator[bytes]:
-    yield COUNT.pack(len(rows))
+def _by_topic(rows: Collection[tuple[str, list[bytes]]]) -> list[bytes]:
+    fields = [COUNT.pack(len(rows))]
     for topic, partitions in rows:
-        yield text_field(topic)
-        yield COUNT.pack(len(partitions))
-        yield from partitions
+        fields += (text_field(topic), COUNT.pack(len(partitions)), *partitions)
+    return fields

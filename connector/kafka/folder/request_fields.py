@@ -70,10 +70,6 @@ class RequestFields:
             name = self.text()
             yield name, range(self.count())
 
-    def rest(self) -> memoryview:
-        """Return what is left."""
-        return self._data[self._at :]
-
     def _take(self, size: int) -> memoryview:
         at = self._at
         self._at += size
