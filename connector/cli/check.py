@@ -21,7 +21,7 @@ from rich.text import Text
 from connector.binlog.table_filter import TableFilter, has_wildcard
 from connector.cli import command_errors
 from connector.cli.configuration import configure_logging, loaded
-from connector.cli.exit_codes import errors, tell
+from connector.cli.exit_codes import errors, tell_all
 from connector.foundation.errors import (
     ConfigError,
     ConnectorError,
@@ -68,10 +68,7 @@ def run(arguments: Namespace) -> int:
     problems, unmatched = check_pipeline(settings, console, errors())
     if problems:
         console.print("not ready", style="bold red")
-        *others, worst = problems
-        for problem in others:
-            tell(problem)
-        raise worst
+        tell_all(problems)
     console.print("ready", style="bold green", end="" if unmatched else "\n")
     if unmatched:
         text = f", but source.tables matches no table by {visible(', '.join(unmatched))}"

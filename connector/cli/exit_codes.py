@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -59,6 +59,14 @@ def tell(error: ConnectorError) -> None:
     """Print an error on standard error."""
     errors().print("error:", style="bold red", end=" ")
     errors().print(str(error), markup=False)
+
+
+def tell_all(problems: Sequence[ConnectorError]) -> NoReturn:
+    """Print problems, of which the worst is the last one, and raise that."""
+    *others, worst = problems
+    for problem in others:
+        tell(problem)
+    raise worst
 
 
 def warn(text: str) -> None:

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.live import Live
 
 from connector.cli.check import check_sources
-from connector.cli.exit_codes import errors, say, tell
+from connector.cli.exit_codes import errors, say, tell_all
 from connector.cli.log_input import password_of
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import visible
@@ -44,10 +44,10 @@ def run(arguments: Namespace) -> int:
 
     folder = LakeFolder(arguments.to)
     options = None if arguments.source is None else _options(arguments)
-    if arguments.show_config:
-        return _show_config(folder, options)
     if options is None and not folder.is_lake:
         raise ConfigError(lake_errors.NO_SOURCE, folder=arguments.to)
+    if arguments.show_config:
+        return _show_config(folder, options)
     if options is not None and not folder.is_lake:
         _check(options)
     folder.lock()
@@ -78,8 +78,6 @@ def _options(arguments: Namespace) -> LakeOptions:
 
 
 def _show_config(folder: LakeFolder, options: LakeOptions | None) -> int:
-    if options is None and not folder.is_lake:
-        raise ConfigError(lake_errors.NO_SOURCE, folder=folder.path)
     files = folder.files() if options is None or folder.is_lake else folder.new_files(options)
     for path, text in files.items():
         say(f"# {path}\n{text}")
@@ -100,10 +98,7 @@ def _check(options: LakeOptions) -> None:
         return
     assert isinstance(findings.file, StringIO)
     sys.stdout.write(findings.file.getvalue())
-    *others, worst = problems
-    for problem in others:
-        tell(problem)
-    raise worst
+    tell_all(problems)
 
 
 def _tell_start(folder: LakeFolder) -> None:

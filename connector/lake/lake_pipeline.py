@@ -11,7 +11,7 @@ import shlex
 import socket
 import sys
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Self
 
 from connector.binlog.gtid import contains_all, parse_gtid_set
@@ -108,7 +108,7 @@ class LakePipeline:
         """
         while not self._is_streaming():
             self._look(on_look)
-        with closing(MysqlServer.connect(self._settings.source)) as server:
+        with MysqlServer.connect(self._settings.source) as server:
             log = read_source_log(server)
         while True:
             cut = self.last_cut()
