@@ -17,13 +17,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from connector.foundation.errors import ConfigError
+from connector.foundation.settings.toml_text import toml_value
 from connector.lake import lake_errors
+from local_stack.server import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -195,44 +196,25 @@ class LakeFolder:
 
     def _values(self, options: LakeOptions) -> dict[str, object]:
         source = options.source
-        ports = free_ports(2)
         tls = source.tls.model_dump(mode="json", exclude_defaults=True)
         return {
-            "name": _toml(PIPELINE),
-            "host": _toml(source.host),
+            "name": toml_value(PIPELINE),
+            "host": toml_value(source.host),
             "port": source.port,
-            "user": _toml(source.user),
-            "password_file": _toml(self._password),
+            "user": toml_value(source.user),
+            "password_file": toml_value(str(self._password)),
             "server_id": source.server_id,
-            "tables": _toml(list(options.tables)),
-            "tls": f"tls = {_table(tls)}\n" if tls else "",
-            "log": _toml(f"file://{self.state / 'log'}"),
-            "listen": _toml(options.listen or f"127.0.0.1:{ports[0]}"),
-            "mirror_listen": _toml(f"127.0.0.1:{ports[1]}"),
-            "mirror": _toml(self.path),
-            "checkpoint": _toml(self.state / "checkpoint"),
-            "formats": _toml(list(options.formats)),
-            "scratch": _toml(self.state / "spark"),
-            "warehouse": _toml(self.state / "spark" / "warehouse"),
+            "tables": toml_value(list(options.tables)),
+            "tls": f"tls = {toml_value(tls)}\n" if tls else "",
+            "log": toml_value((self.state / "log").as_uri()),
+            "listen": toml_value(options.listen or f"127.0.0.1:{free_port()}"),
+            "mirror_listen": toml_value(f"127.0.0.1:{free_port()}"),
+            "mirror": toml_value(str(self.path)),
+            "checkpoint": toml_value(str(self.state / "checkpoint")),
+            "formats": toml_value(list(options.formats)),
+            "scratch": toml_value(str(self.state / "spark")),
+            "warehouse": toml_value(str(self.state / "spark" / "warehouse")),
         }
 
     def _failure(self, error: OSError) -> ConfigError:
         return ConfigError(lake_errors.FOLDER, folder=self.path, why=error.strerror or str(error))
-
-
-def free_ports(count: int) -> list[int]:
-    """Return free ports of this machine; another process may take one before it is used."""
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [listener.getsockname()[1] for listener in listeners]
-    for listener in listeners:
-        listener.close()
-    return ports
-
-
-def _toml(value: object) -> str:
-    """Return a text or a list of texts as TOML, which takes JSON's form for them."""
-    return json.dumps(value if isinstance(value, list) else str(value), ensure_ascii=False)
-
-
-def _table(values: Mapping[str, str]) -> str:
-    return "{ " + ", ".join(f"{name} = {_toml(value)}" for name, value in values.items()) + " }"

@@ -3,11 +3,11 @@
 The files are as a user would write them.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from connector.foundation.settings.toml_text import toml_value
 from local_stack.demo.shop import DATABASE, READER
 from local_stack.server import Endpoint
 from local_stack.source import Product
@@ -132,15 +132,15 @@ class DemoDirectory:
         password_file.write_text(password, encoding="utf-8")
         text = CONNECTOR.format(
             path=self.connector_config,
-            pipeline=_toml(PIPELINE),
-            host=_toml(source.host),
+            pipeline=toml_value(PIPELINE),
+            host=toml_value(source.host),
             port=source.port,
-            user=_toml(READER),
-            password_file=_toml(str(password_file)),
+            user=toml_value(READER),
+            password_file=toml_value(str(password_file)),
             server_id=SERVER_ID,
-            tables=_toml(f"{DATABASE}.*"),
-            bootstrap=_toml(bootstrap),
-            prefix=_toml(TOPIC_PREFIX),
+            tables=toml_value(f"{DATABASE}.*"),
+            bootstrap=toml_value(bootstrap),
+            prefix=toml_value(TOPIC_PREFIX),
         )
         self.connector_config.write_text(text, encoding="utf-8")
 
@@ -150,22 +150,17 @@ class DemoDirectory:
         """Write the Spark job's configuration; `java_options` are for its driver."""
         text = STREAM_JOB.format(
             path=self.stream_job_config,
-            pipeline=_toml(PIPELINE),
-            bootstrap=_toml(bootstrap),
-            prefix=_toml(TOPIC_PREFIX),
-            mirror=_toml(str(self.mirror)),
-            checkpoint=_toml(str(self.path / "checkpoint")),
-            formats=json.dumps(list(formats)),
-            java_options=_toml(java_options),
-            scratch=_toml(str(self.path / "spark")),
-            warehouse=_toml(str(self.path / "warehouse")),
+            pipeline=toml_value(PIPELINE),
+            bootstrap=toml_value(bootstrap),
+            prefix=toml_value(TOPIC_PREFIX),
+            mirror=toml_value(str(self.mirror)),
+            checkpoint=toml_value(str(self.path / "checkpoint")),
+            formats=toml_value(list(formats)),
+            java_options=toml_value(java_options),
+            scratch=toml_value(str(self.path / "spark")),
+            warehouse=toml_value(str(self.path / "warehouse")),
         )
         self.stream_job_config.write_text(text, encoding="utf-8")
-
-
-def _toml(text: str) -> str:
-    # A basic string of TOML has the form of a JSON string.
-    return json.dumps(text, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 Each property has one line of a comment: above the key that it became, or in a list at the end.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message, visible
+from connector.foundation.settings.toml_text import toml_value
 from connector.stream.migration import migration_errors
 from connector.stream.migration.kafka_connect import REFERENCE, ConnectorFile
 
@@ -157,7 +157,7 @@ class Draft:
             for key in keys:
                 lines += [f"# {note}" for note in self._notes.get(key, ())]
                 if key in self._keys:
-                    lines.append(f"{key.rpartition('.')[2]} = {_toml(self._keys[key])}")
+                    lines.append(f"{key.rpartition('.')[2]} = {toml_value(self._keys[key])}")
         for title, note in self._lists.items():
             lines += ["", f"# {title}:", *(f"#   {line}" for line in note)]
         return "\n".join(lines) + "\n"
@@ -171,13 +171,3 @@ def _value_text(name: str, value: str) -> str:
     if any(word in name.lower() for word in _SECRET) and not REFERENCE.fullmatch(value):
         return "(not shown)"
     return " ".join(value.split())
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, dict):
-        members = ", ".join(f"{key} = {_toml(item)}" for key, item in value.items())
-        return f"{{ {members} }}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    # TOML has the escapes of JSON, and wants one for DEL.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
