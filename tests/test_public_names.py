@@ -29,6 +29,7 @@ PUBLIC = {
     "connector.binlog": OF_LOGS,
     "connector.binlog.event": ("EventBody",),
     "connector.errors": ERRORS,
+    "connector.lake": ("Lake", "mirror"),
     "connector.reader": (*OF_LOGS, "open_server"),
     "connector.reader.spark": ("register",),
     "stream_jobs.cuts": ("Cut", "cut_at", "latest_cut", "read_cuts"),

@@ -51,10 +51,9 @@ from connector.stream.snapshot.copy_commands import signal_rows
 from connector.stream.snapshot.copy_recovery import copy_states
 from connector.stream.source import followed_tables
 from connector.stream.source.findings import Finding, RowLoggingGap, Severity, global_privileges
-from connector.stream.source.preflight import check_source, require
 from connector.stream.source.record_options import debezium_form, require_same_profile, table_topics
 from connector.stream.source.row_logging import not_seen, row_gaps
-from connector.stream.source.server_selection import check_server, choose_source
+from connector.stream.source.server_selection import check_server, check_setup, choose_source
 
 
 def run(arguments: Namespace) -> int:
@@ -298,10 +297,7 @@ class _Check:
 
     def _look_at_server(self, settings: SourceSettings) -> None:
         with MysqlServer.connect(settings) as server:
-            findings = check_source(server, settings)
-            findings += followed_tables.check_columns(server, settings, Severity.ERROR)
-            self._show(server, settings, findings)
-            require(findings, server.name)
+            check_setup(server, settings, Severity.ERROR, self._show)
 
     def _asked(self, what: str, ask: Callable[[], _Answer]) -> _Answer | None:
         """Show the current step and run it; if it raises, keep the error and return None."""

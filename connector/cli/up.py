@@ -8,11 +8,9 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from io import StringIO
 from subprocess import call
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from rich.console import Console
 from rich.live import Live
@@ -20,12 +18,10 @@ from rich.live import Live
 from connector.cli.check import check_sources
 from connector.cli.exit_codes import errors, say, tell_all
 from connector.cli.log_input import password_of
-from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import visible
 from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
-from connector.lake import lake_errors
 from connector.lake.lake_folder import PIPELINE, LakeFolder, LakeOptions
-from connector.replication.server.addresses import source_settings
+from connector.lake.lake_start import lake_of, options_of, running
 from connector.stream.status.formatting import amount, listed
 from connector.stream.status.terminal import render_status
 
@@ -33,48 +29,35 @@ if TYPE_CHECKING:
     from connector.lake.lake_pipeline import LakePipeline
 
 _LOOK_SECONDS = 1.0
-_FORMATS = {"delta": ["delta"], "iceberg": ["delta", "iceberg"], "both": ["delta", "iceberg"]}
 
 
 def run(arguments: Namespace) -> int:
     """Keep the tables of a folder equal to those of a source; return the exit code."""
-    if find_spec("pyspark") is None:
-        raise ConfigError(lake_errors.EXTRA, said="No module named 'pyspark'")
-    from connector.lake.lake_pipeline import LakePipeline  # noqa: PLC0415  # an extra
-
-    folder = LakeFolder(arguments.to)
     options = None if arguments.source is None else _options(arguments)
-    if options is None and not folder.is_lake:
-        raise ConfigError(lake_errors.NO_SOURCE, folder=arguments.to)
+    folder = lake_of(arguments.to, options)
     if arguments.show_config:
         return _show_config(folder, options)
-    if options is not None and not folder.is_lake:
-        _check(options)
-    folder.lock()
     try:
-        if options is not None and folder.is_lake:
-            folder.require(options)
-        elif options is not None:
-            folder.write(options)
-        with _ended_by_signals(), LakePipeline(folder) as pipeline:
+        with _ended_by_signals(), running(folder, options, _check) as pipeline:
             _tell_start(folder)
             code = _once(pipeline, arguments) if arguments.once else _follow(pipeline)
     except KeyboardInterrupt:
         errors().print("stopped; the same command goes on", style="dim")
         code = 0
-    finally:
-        folder.unlock()
     return code
 
 
 def _options(arguments: Namespace) -> LakeOptions:
     """Return what the user has chosen; asks for a password on a terminal."""
-    url: str = arguments.source
-    database = unquote(urlsplit(url).path.strip("/"))
-    without = urlsplit(url)._replace(path="").geturl()
-    source = source_settings(without, password=password_of(url, arguments.password_env))
-    tables = arguments.tables or [f"{database}.*" if database else "*.*"]
-    return LakeOptions(source, tables, _FORMATS[arguments.format], arguments.listen)
+    password = password_of(arguments.source, arguments.password_env)
+    is_iceberg = arguments.format != "delta"
+    return options_of(
+        arguments.source,
+        password,
+        arguments.tables or [],
+        iceberg=is_iceberg,
+        listen=arguments.listen,
+    )
 
 
 def _show_config(folder: LakeFolder, options: LakeOptions | None) -> int:

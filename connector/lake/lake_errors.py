@@ -1,6 +1,6 @@
 """What keeps `up` from keeping a lake."""
 
-from connector.foundation.errors.code import ErrorCode, configuration_error
+from connector.foundation.errors.code import End, ErrorCode, configuration_error
 
 OTHER_LAKE = configuration_error(
     "C259",
@@ -54,5 +54,36 @@ ENDED = ErrorCode(
         "exit_code": 3,
         "log": "lake/_cdc/connector.log",
         "tail": "…",
+    },
+)
+NOT_IN_TIME = ErrorCode(
+    "C265",
+    "{folder}: the tables do not have everything after {seconds} s; {state}",
+    "wait longer; binlog-connector status {config} shows what is slow",
+    end=End.COMMAND,
+    cause="The time of `wait` is over. Both programs go on.",
+    example={
+        "folder": "lake",
+        "config": "lake/_cdc/connector.toml",
+        "state": "copying: 2 tables, 40 %",
+    },
+)
+NO_TABLE = configuration_error(
+    "C266",
+    "{folder} has no table {table}; it has {names}",
+    "name a table as DATABASE.TABLE; one that is new at the source is there after `wait`",
+    cause="Only a table of the source that is followed, has a key and is copied is in the folder.",
+    example={"folder": "lake", "table": "shop.order", "names": ["shop.customers", "shop.orders"]},
+)
+LEFT_OUT = ErrorCode(
+    "C267",
+    "{folder}: table {table} is not kept equal to the source: {why}",
+    "binlog-connector-mirror status {config} says what to do",
+    cause="The Spark job has set the table aside, and the other ones go on.",
+    example={
+        "folder": "lake",
+        "table": "shop.events",
+        "config": "lake/_cdc/stream_job.toml",
+        "why": "no primary key",
     },
 )

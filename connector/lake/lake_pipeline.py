@@ -53,20 +53,12 @@ class LakePipeline:
 
     def __enter__(self) -> Self:
         """Start both; raises LocalStackError without a Java runtime."""
-        folder = self.folder
-        metrics = self._settings.metrics
-        await_free([each for each in (metrics.listen, metrics.mirror) if each is not None])
-        java_home = str(java_runtime().parents[1])
-        run = [sys.executable, "-m", "connector", "run", str(folder.connector_config)]
-        job = [sys.executable, "-m", "stream_jobs", str(folder.job_config)]
-        # Its lines and Spark's log are two file descriptors, and go to two files.
-        shell = ["sh", "-c", f"exec {shlex.join(job)} >> {shlex.quote(str(folder.job_lines))}"]
-        for program, command, log, said in (
-            ("the connector", run, folder.connector_log, folder.connector_log),
-            ("the Spark job", shell, folder.job_log, folder.job_lines),
-        ):
-            environment = {**os.environ, "JAVA_HOME": java_home}
-            self._processes[program] = GuardedProcess(command, log, environment), said
+        try:
+            self._start()
+        except BaseException:
+            # In a notebook, the owner of the one that runs lives on.
+            self._end()
+            raise
         return self
 
     def __exit__(
@@ -75,9 +67,7 @@ class LakePipeline:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End both: the job first, which needs the log of the connector's process."""
-        for process, _ in reversed(self._processes.values()):
-            process.terminate()
+        self._end()
 
     def check(self) -> None:
         """Raise DefiniteError with the end of its log if a program has ended by itself."""
@@ -95,6 +85,13 @@ class LakePipeline:
         """Return what the programs say of themselves; None until they answer."""
         answer = fetch_status(self._settings)
         return None if isinstance(answer, NoAnswer) else answer
+
+    def state_words(self) -> str:
+        """Return the state of both programs for a person, with its reason."""
+        status = self.status()
+        if status is None:
+            return "starting"
+        return f"{status.state.state.words}: {status.state.reason}"
 
     def last_cut(self) -> Cut | None:
         """Return the newest moment of all tables. Raises MirrorError if it cannot be read."""
@@ -115,6 +112,27 @@ class LakePipeline:
             if cut is not None and _has(cut, log) and self._is_streaming():
                 return
             self._look(on_look)
+
+    def _start(self) -> None:
+        folder = self.folder
+        metrics = self._settings.metrics
+        await_free([each for each in (metrics.listen, metrics.mirror) if each is not None])
+        java_home = str(java_runtime().parents[1])
+        run = [sys.executable, "-m", "connector", "run", str(folder.connector_config)]
+        job = [sys.executable, "-m", "stream_jobs", str(folder.job_config)]
+        # Its lines and Spark's log are two file descriptors, and go to two files.
+        shell = ["sh", "-c", f"exec {shlex.join(job)} >> {shlex.quote(str(folder.job_lines))}"]
+        for program, command, log, said in (
+            ("the connector", run, folder.connector_log, folder.connector_log),
+            ("the Spark job", shell, folder.job_log, folder.job_lines),
+        ):
+            environment = {**os.environ, "JAVA_HOME": java_home}
+            self._processes[program] = GuardedProcess(command, log, environment), said
+
+    def _end(self) -> None:
+        """End both: the job first, which needs the log of the connector's process."""
+        for process, _ in reversed(self._processes.values()):
+            process.terminate()
 
     def _is_streaming(self) -> bool:
         """Return whether the tables that exist are copied."""

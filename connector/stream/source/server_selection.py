@@ -153,6 +153,24 @@ def choose_source(
     raise _none_fits(problems)
 
 
+def check_setup(
+    server: MysqlServer,
+    settings: SourceSettings,
+    of_columns: Severity,
+    show: ShowFindings | None = None,
+) -> None:
+    """Check settings, grants and columns; a missing column counts as `of_columns`.
+
+    Raises SourceRefused with all that is missing, after `show` was called with it, and
+    SourceUnavailable.
+    """
+    findings = check_source(server, settings)
+    findings += check_columns(server, settings, of_columns)
+    if show is not None:
+        show(server, settings, findings)
+    require(findings, server.name)
+
+
 def check_server(
     settings: SourceSettings, last: Progress | None, show: ShowFindings | None = None
 ) -> CheckedSource:
@@ -165,13 +183,9 @@ def check_server(
         case_ignored = ignores_case(server)
         if case_ignored:
             settings = source_in_lower_case(settings)
-        findings = check_source(server, settings)
         # A column may be dropped while a pipeline runs; it goes on then.
         severity = Severity.ERROR if last is None else Severity.WARNING
-        findings += check_columns(server, settings, severity)
-        if show is not None:
-            show(server, settings, findings)
-        require(findings, server_name)
+        check_setup(server, settings, severity, show)
         if last is None:
             point = resolve_start(server, settings.start)
             _tell_of_prepared(server)

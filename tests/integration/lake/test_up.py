@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import uuid
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,58 +15,16 @@ from deltalake.exceptions import TableNotFoundError
 
 from connector.foundation.settings.configuration import load_settings
 from connector.lake import lake_errors
-from local_stack import connect
 from local_stack.demo.stack import read_mirror
 from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until
+from tests.integration.lake.shop import PASSWORD, PATIENCE_SECONDS, Shop, children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from local_stack import Server
 
 pytestmark = pytest.mark.server
-
-PASSWORD = "se:cr@t"
-ENCODED = "se%3Acr%40t"
-PATIENCE_SECONDS = 300.0
-
-
-class Shop:
-    """A database, and an account that may follow it."""
-
-    def __init__(self, server: Server) -> None:
-        self.server = server
-        self.name = f"up_{uuid.uuid4().hex[:8]}"
-        self.execute(
-            f"CREATE DATABASE {self.name}",
-            f"CREATE TABLE {self.name}.orders (id INT PRIMARY KEY, note VARCHAR(50))",
-            f"INSERT INTO {self.name}.orders VALUES (1, 'one'), (2, 'two')",
-            f"CREATE USER {self.name}@'%' IDENTIFIED BY '{PASSWORD}'",
-        )
-
-    def execute(self, *statements: str) -> None:
-        with connect(self.server.endpoint) as connection, connection.cursor() as cursor:
-            for statement in statements:
-                cursor.execute(statement)
-            connection.commit()
-
-    def grant(self) -> None:
-        self.execute(
-            f"GRANT SELECT, RELOAD, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {self.name}@'%'"
-        )
-
-    @property
-    def url(self) -> str:
-        endpoint = self.server.endpoint
-        return f"mysql://{self.name}:{ENCODED}@{endpoint.host}:{endpoint.port}/{self.name}"
-
-
-@pytest.fixture
-def shop(mysql_server: Server) -> Iterator[Shop]:
-    own = Shop(mysql_server)
-    yield own
-    own.execute(f"DROP DATABASE {own.name}", f"DROP USER {own.name}@'%'")
 
 
 def up(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -193,17 +150,6 @@ def test_one_program_does_not_go_on_without_the_other(shop: Shop, tmp_path: Path
         f"[{lake_errors.ENDED.code}] the connector has ended with exit code 137" in log.read_text()
     )
     assert children(lake) == []
-
-
-def children(*words: object) -> list[int]:
-    """Return the processes of Python and Java whose command lines have `words`."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            command = file.read_bytes().decode(errors="replace")
-            if "guard.py" not in command and all(str(word) in command for word in words):
-                found.append(int(file.parent.name))
-    return found
 
 
 def test_without_spark_the_extra_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,169 @@
+"""A lake for Python programs and notebooks: the tables of `up` as data frames.
+
+Tables are read by delta-rs: its SQL knows deletion vectors and column mapping, which the tables
+have. `DeltaTable.to_pyarrow_table` and `DeltaTable.to_pandas` refuse both.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from connector.foundation.errors import ConfigError, DefiniteError, TransientError
+from connector.lake import lake_errors
+from connector.lake.lake_start import lake_of, options_of, running
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.source.findings import Severity
+from connector.stream.source.server_selection import check_setup
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    import pandas as pd
+    import pyarrow as pa
+    from deltalake import DeltaTable
+
+    from connector.lake.lake_folder import LakeFolder, LakeOptions
+    from stream_jobs.cuts import Cut
+
+
+def mirror(
+    source: str | None,
+    to: str | os.PathLike[str],
+    *,
+    tables: Sequence[str] = (),
+    iceberg: bool = False,
+    password: str | None = None,
+) -> Lake:
+    """Keep the tables of the folder `to` equal to those of a source, and return the lake.
+
+    `source` is `mysql://USER[:PASSWORD]@HOST[:PORT][/DATABASE]`, with the options of
+    `binlog-connector up`; None for a lake that was made before. `password` replaces that of the
+    URL. `tables` are patterns such as `shop.orders` or `shop.*`; without any, all tables of
+    DATABASE. With `iceberg`, each table is an Iceberg table, too.
+
+    The tables follow the source until `close`, the end of a `with` block, or that of this process.
+
+    Raises ConfigError for wrong arguments, a folder that cannot be written, and a lake that another
+    process keeps; SourceRefused with all that the source lacks; SourceUnavailable;
+    LocalStackError without a Java runtime.
+    """
+    options = None if source is None else options_of(source, password, tables, iceberg=iceberg)
+    return Lake(Path(to), options)
+
+
+class Lake:
+    """Tables that follow a source; `mirror` makes one. A context manager closes it at the end."""
+
+    def __init__(self, path: Path, options: LakeOptions | None) -> None:
+        """Start both programs; raises as `mirror`."""
+        if find_spec("deltalake") is None:
+            raise ConfigError(lake_errors.EXTRA, said="No module named 'deltalake'")
+        self._folder = lake_of(path, options)
+        with ExitStack() as stack:
+            self._pipeline = stack.enter_context(running(self._folder, options, _check))
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End both programs. The tables stay, and `mirror` goes on with them."""
+        self._stack.close()
+
+    @property
+    def path(self) -> Path:
+        """The folder, as an absolute path."""
+        return self._folder.path
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until the tables have everything that the source has committed at this call.
+
+        Raises TransientError after `timeout` seconds, and DefiniteError if one of the programs
+        cannot go on; SourceUnavailable or SourceRefused if the source does not say what it has
+        committed.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+
+        def look() -> None:
+            if end is not None and time.monotonic() >= end:
+                raise TransientError(
+                    lake_errors.NOT_IN_TIME,
+                    folder=self.path,
+                    config=self._folder.connector_config,
+                    seconds=timeout,
+                    state=self._pipeline.state_words(),
+                )
+
+        self._pipeline.catch_up(look)
+
+    def tables(self) -> list[str]:
+        """Return the names of the tables that are copied, as `database.table`."""
+        cut = self._pipeline.last_cut()
+        return [] if cut is None else sorted(cut.tables)
+
+    def table(self, name: str) -> LakeTable:
+        """Return the newest version of the table `database.table`.
+
+        Raises ConfigError if the table is not copied
+        (yet), and DefiniteError if one of the programs cannot go on, so that the table is old.
+        """
+        self._pipeline.check()
+        return table_of(self._folder, self._pipeline.last_cut(), name)
+
+
+class LakeTable:
+    """One version of a table, however it changes later."""
+
+    def __init__(self, name: str, delta: DeltaTable) -> None:
+        self.name = name  # `database.table`
+        self.delta = delta  # its path, version and history, and what else delta-rs offers
+
+    def to_pyarrow_table(self) -> pa.Table:
+        """Read all rows."""
+        import pyarrow as pa  # noqa: PLC0415  # an extra
+        from deltalake import QueryBuilder  # noqa: PLC0415  # an extra
+
+        query = QueryBuilder().register("rows", self.delta)
+        return pa.table(query.execute("SELECT * FROM rows"))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Read all rows. Raises ImportError if pandas is not installed."""
+        return self.to_pyarrow_table().to_pandas()
+
+
+def table_of(folder: LakeFolder, cut: Cut | None, name: str) -> LakeTable:
+    """Return the table `name` of a lake whose newest moment of all tables is `cut`.
+
+    Raises ConfigError if it has none of this name, and DefiniteError if it was set aside.
+    """
+    from deltalake import DeltaTable  # noqa: PLC0415  # an extra
+
+    if cut is not None and (found := cut.tables.get(name)) is not None:
+        return LakeTable(name, DeltaTable(folder.path / found.path))
+    facts = {"folder": folder.path, "table": name}
+    if cut is not None and name in cut.left_out:
+        why, config = cut.left_out[name], folder.job_config
+        raise DefiniteError(lake_errors.LEFT_OUT, **facts, config=config, why=why)
+    names = "none yet" if cut is None else sorted(cut.tables) or "none yet"
+    raise ConfigError(lake_errors.NO_TABLE, **facts, names=names)
+
+
+def _check(options: LakeOptions) -> None:
+    """Raise SourceRefused with what the source lacks, and how to change it."""
+    source = options.source.model_copy(update={"tables": list(options.tables)})
+    with MysqlServer.connect(source) as server:
+        check_setup(server, source, Severity.ERROR)
