@@ -18,6 +18,7 @@ def run(arguments: Namespace) -> int:
         duration_seconds=arguments.duration,
         rate=arguments.rate,
         formats=tuple(arguments.formats.split(",")),
+        kafka=not arguments.no_kafka,
         keep=arguments.keep,
         directory=arguments.directory,
         mysqld=arguments.mysqld,

@@ -86,6 +86,7 @@ def demo(parser: ArgumentParser) -> None:
         """,
         ("demo", "MySQL, for 40 seconds"),
         ("demo --source mariadb --duration 60 --rate 100", "MariaDB, longer and faster"),
+        ("demo --no-kafka", "without a broker: a folder has the log"),
         ("demo --keep", "leave everything running, and say how to connect"),
     )
     parser.add_argument(
@@ -110,6 +111,9 @@ def demo(parser: ArgumentParser) -> None:
         choices=["delta", "delta,iceberg"],
         default="delta",
         help="What the tables of the mirror are.",
+    )
+    parser.add_argument(
+        "--no-kafka", action="store_true", help="Start no broker: a folder has the log."
     )
     parser.add_argument(
         "--keep", action="store_true", help="Leave everything running until Ctrl-C."

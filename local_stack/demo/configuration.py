@@ -83,6 +83,11 @@ class DemoDirectory:
         return self.path / "kafka"
 
     @property
+    def log(self) -> Path:
+        """The log of a demo without a broker."""
+        return self.path / "log"
+
+    @property
     def mirror(self) -> Path:
         """The mirror."""
         return self.path / "mirror"
@@ -171,6 +176,7 @@ class DemoOptions:
     duration_seconds: float = 40.0  # of the workload
     rate: float = 50.0  # transactions a second
     formats: tuple[str, ...] = ("delta",)  # of the mirror
+    kafka: bool = True  # else a folder has the log
     keep: bool = False  # leave everything running after the verdict, until Ctrl-C
     directory: Path | None = None  # of all data and logs; a temporary one if None
     mysqld: Path | None = None  # a mysqld that the user has installed

@@ -103,8 +103,8 @@ class FinalCheck:
         count, expected = proof["records"]["found"], proof["records"]["expected"]
         if proof["equal"]:
             say(
-                f"binlog-connector verify --topics: {count:,} changes in Kafka, each once and in "
-                "order, although the connector was killed"
+                f"binlog-connector verify --topics: {count:,} changes in {stage.records_in}, each "
+                "once and in order, although the connector was killed"
             )
         else:
             problems.append(f"topics: {count:,} of {expected:,} changes, {proof['differences']}")

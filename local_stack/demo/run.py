@@ -31,10 +31,17 @@ Check = Callable[[DemoStack, str], Verdict]
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
+NEXT = "next, with a server and a Kafka of your own:"
 NEXT_COMMANDS = (
     ".venv/bin/binlog-connector config --minimal > my.toml   # the few keys that you must set",
     ".venv/bin/binlog-connector check my.toml                # what your server lacks, and the fix",
     ".venv/bin/binlog-connector run my.toml",
+    "docs/tasks/first-stream.md tells each step",
+)
+NEXT_WITHOUT_BROKER = "next, with a server of your own:"
+COMMANDS_WITHOUT_BROKER = (
+    ".venv/bin/binlog-connector up mysql://cdc@db/shop --to lake",
+    "docs/tasks/up.md tells what it does, and docs/tasks/without-kafka.md what a folder cannot do",
 )
 
 # Shares of the workload's duration.
@@ -156,18 +163,20 @@ class _DemoRun:
     def _set_the_stage(self) -> None:
         stage = self._stage
         self._say(f"the connector runs {compiled.description()}")
-        self._say(f"starting the source, Kafka and the Spark job in {stage.directory.path}")
+        broker = ", Kafka" if self._options.kafka else ""
+        self._say(f"starting the source{broker} and the Spark job in {stage.directory.path}")
         stage.start_source()
         stage.start_kafka()
         stage.start_stream_job()
         self._say(
             f"{stage.log.name} answers at {stage.source.bootstrap}, "
-            f"{stage.broker.name} at {stage.broker.endpoint.bootstrap}"
+            f"{stage.records_in} {'is' if stage.is_without_broker else 'answers'} at "
+            f"{stage.bootstrap}"
         )
         stage.start_connector()
         self._say(
             f"database {DATABASE}: {len(MIRRORED_TABLES)} tables with a primary key; "
-            f"{KEYLESS_TABLE} has none: its changes go to Kafka, no mirror is kept"
+            f"{KEYLESS_TABLE} has none: its changes go to {stage.records_in}, no mirror is kept"
         )
         self._wait_until(lambda: stage.connector.resumed_after() is not None, "connector")
         stage.connector_state = f"pid {stage.connector.pid}, streaming"
@@ -283,10 +292,10 @@ class _DemoRun:
         display.print(f"  after {display.seconds:.0f} seconds")
         display.print()
         if not problems:
-            display.print("next, with a server and a Kafka of your own:", "bold")
-            for command in NEXT_COMMANDS:
+            with_kafka = self._options.kafka
+            display.print(NEXT if with_kafka else NEXT_WITHOUT_BROKER, "bold")
+            for command in NEXT_COMMANDS if with_kafka else COMMANDS_WITHOUT_BROKER:
                 display.print(f"  {command}")
-            display.print("  docs/tasks/first-stream.md tells each step")
             display.print()
 
     def _stay(self) -> None:

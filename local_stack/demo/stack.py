@@ -89,6 +89,8 @@ class DemoStack:
         self._looks: deque[tuple[float, dict[str, int]]] = deque(maxlen=RATE_LOOKS)
         self._mirror_rows = MirrorRows(directory)
         self._verified = 0
+        self._broker: KafkaBroker | None = None
+        self.bootstrap = ""  # of the broker, or the URL of a folder
         self.connector_state = ""
 
     def __enter__(self) -> Self:
@@ -109,17 +111,20 @@ class DemoStack:
         self.log = SourceLog(self.source)
 
     def start_kafka(self) -> None:
-        """Start the broker; Java and other missing parts are downloaded."""
+        """Start the broker, unless a folder has the log; Java and other parts are downloaded."""
         self.java = java_runtime()
         self.jars = spark_jars()
-        self.broker = KafkaBroker(self.directory.kafka, java=self.java)
-        self._stack.callback(self.broker.stop)
-        self.broker.start()
+        if not self._options.kafka:
+            self.bootstrap = self.directory.log.as_uri()
+            return
+        self._broker = KafkaBroker(self.directory.kafka, java=self.java)
+        self._stack.callback(self._broker.stop)
+        self.bootstrap = self._broker.start().bootstrap
 
     def start_stream_job(self) -> None:
         """Start the Spark job; it takes some seconds."""
         self.directory.write_stream_job_config(
-            self.broker.endpoint.bootstrap,
+            self.bootstrap,
             # The demo ends with all its processes.
             spark_java_options(self.java, writes_classes=False),
             self._options.formats,
@@ -136,13 +141,12 @@ class DemoStack:
         if self._options.address is not None:
             # The user's own server is left as it was.
             self._stack.callback(shop.drop_shop, self.source)
-        bootstrap = self.broker.endpoint.bootstrap
-        self.directory.write_connector_config(self.source, password, bootstrap)
+        self.directory.write_connector_config(self.source, password, self.bootstrap)
         self.connector = Connector(self.directory)
         self._stack.callback(self.connector.stop)
         self.connector.start()
         self.connector_state = "starting"
-        self.topics = self._stack.enter_context(TopicReader(bootstrap, TOPIC_PREFIX))
+        self.topics = self._stack.enter_context(TopicReader(self.bootstrap, TOPIC_PREFIX))
 
     def verify(self, *arguments: str) -> VerifyCommand:
         """Start `verify` with these arguments."""
@@ -166,6 +170,16 @@ class DemoStack:
         return "iceberg" in self._options.formats
 
     @property
+    def records_in(self) -> str:
+        """What has the records of the changes."""
+        return "the log" if self.is_without_broker else "Kafka"
+
+    @property
+    def is_without_broker(self) -> bool:
+        """Whether a folder has the log."""
+        return not self._options.kafka
+
+    @property
     def source_is_private(self) -> bool:
         """Whether the source is a private server, whose password is not secret."""
         return self._options.address is None
@@ -177,7 +191,7 @@ class DemoStack:
 
     def check(self) -> None:
         """Raise LocalStackError if a process ended, or the source refused the workload."""
-        for server in (self.broker, self._source):
+        for server in (self._broker, self._source):
             if isinstance(server, ManagedServer):
                 _check_server(server)
         self.workload.check()
@@ -220,8 +234,9 @@ class DemoStack:
         batches = f"{status.batches:,} applied, the last one {last}"
         if not status.batches:
             batches = "none applied yet, the first takes longest"
+        log = "a log in a folder" if self._broker is None else self._broker.name
         return StatusBoard(
-            f"{self.log.name} to {self.broker.name} to Delta{' and Iceberg' * self.is_iceberg}",
+            f"{self.log.name} to {log} to Delta{' and Iceberg' * self.is_iceberg}",
             phase,
             share,
             tables,
@@ -281,11 +296,12 @@ def console_consumer(bootstrap: str, topic: str) -> list[str]:
 
 def access_commands(stage: DemoStack) -> list[tuple[str, str]]:
     """Return the parts of the stack, each with its command."""
-    source, broker = stage.source, stage.broker.endpoint
+    source = stage.source
     mysql = ["mysql", "--host", source.host, "--port", str(source.port), "--user", source.user]
     if stage.source_is_private:
         mysql.append(f"--password={source.password}")
-    consumer = console_consumer(broker.bootstrap, f"{TOPIC_PREFIX}.{shop.DATABASE}.orders")
+    consumer = console_consumer(stage.bootstrap, f"{TOPIC_PREFIX}.{shop.DATABASE}.orders")
+    by_consumer = [("a topic, by a console consumer", shlex.join(consumer))]
     mirror = stage.directory.mirror_of("orders")
     verify = [sys.executable, "-m", "connector", "verify", str(stage.directory.connector_config)]
     verify += ["--mirror", str(stage.directory.stream_job_config)]
@@ -293,7 +309,8 @@ def access_commands(stage: DemoStack) -> list[tuple[str, str]]:
     by_iceberg = [("and as an Iceberg table, in DuckDB", f"FROM iceberg_scan('{iceberg}');")]
     return [
         ("the source, and to change it", shlex.join([*mysql, shop.DATABASE])),
-        ("a topic, by a console consumer", shlex.join(consumer)),
+        # No program of others reads a log in a folder.
+        *([] if stage.is_without_broker else by_consumer),
         ("the mirror, by a pyspark shell", shlex.quote(str(write_pyspark(stage)))),
         ("and in that shell", f'spark.read.format("delta").load("{mirror}").show()'),
         *(by_iceberg if stage.is_iceberg else []),

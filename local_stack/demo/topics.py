@@ -13,6 +13,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from connector.foundation import contract, control_records
+from connector.kafka.kafka_python import network_client
 from local_stack import stack_errors
 from local_stack.stack_errors import LocalStackError
 
@@ -46,7 +47,10 @@ class TopicReader:
     """Reads the topics of one pipeline; a context manager closes it."""
 
     def __init__(self, bootstrap: str, prefix: str) -> None:
-        """Read from the broker at `bootstrap`; raises LocalStackError if it does not answer."""
+        """Read from the broker or the folder `bootstrap`.
+
+        Raises LocalStackError if it does not answer.
+        """
         self._prefix = prefix
         self._progress_partition = TopicPartition(f"{prefix}.{contract.PROGRESS_TOPIC_SUFFIX}", 0)
         self._last_progress: dict[str, control_records.ProgressRecord] = {}
@@ -58,6 +62,7 @@ class TopicReader:
                     auto_offset_reset="earliest",
                     enable_auto_commit=False,
                     group_id=None,
+                    kafka_client=network_client,  # it knows logs in folders, too
                 )
                 for isolation_level in ("read_committed", "read_committed", "read_uncommitted")
             )

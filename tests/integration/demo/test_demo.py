@@ -24,16 +24,21 @@ from pathlib import Path
 from local_stack.demo import DemoOptions, run_demo
 from local_stack.demo.verdict import judge
 # The verdict of `verify` has to be that of another program.
-sys.exit(run_demo(DemoOptions(duration_seconds=8, directory=Path(sys.argv[1])), check=judge))
+directory, log = sys.argv[1:]
+options = DemoOptions(duration_seconds=8, directory=Path(directory), kafka=log == "Kafka")
+sys.exit(run_demo(options, check=judge))
 """
 
 
 GTIDS = "[0-9a-f-]{36}:1-[0-9]+"
 
 
-def start(directory: Path) -> subprocess.Popen[str]:
+IN_FULL = pytest.mark.skipif(not FULL, reason="a minute of CPU; `make test-all` runs it")
+
+
+def start(directory: Path, log: str = "Kafka") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(directory)],
+        [sys.executable, "-c", PROGRAM, str(directory), log],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -62,12 +67,13 @@ def processes_of(directory: Path) -> list[str]:
     return found
 
 
+@pytest.mark.parametrize("log", ["Kafka", pytest.param("the log", marks=IN_FULL)])
 @pytest.mark.timeout(900)
 def test_verify_says_that_the_mirror_equals_the_source_although_the_connector_was_killed(
-    tmp_path: Path,
+    tmp_path: Path, log: str
 ) -> None:
     directory = tmp_path / "demo"
-    with start(directory) as demo:
+    with start(directory, log) as demo:
         output, _ = demo.communicate()
     assert demo.returncode == 0, output
     assert "\nmirror equals source\n" in output
@@ -87,7 +93,9 @@ def test_verify_says_that_the_mirror_equals_the_source_although_the_connector_wa
     said = rf" key +sku \w{{8}}\n +column +price\n +source +{right}\n +mirror +{wrong}\n"
     assert re.search(said, output)
     assert re.search(r"the stream has copied the row again; shop.products is equal: ", output)
-    assert re.search(r"verify --topics: [0-9,]+ changes in Kafka, each once and in order", output)
+    assert re.search(rf"verify --topics: [0-9,]+ changes in {log}, each once and in order", output)
+    in_folder = f", the log is at file://{directory}/log\n"
+    assert (in_folder in output, (directory / "kafka").exists()) == (log != "Kafka", log == "Kafka")
     # Plain lines: nothing in a pipe moves a cursor or sets a colour.
     assert all(character.isprintable() or character == "\n" for character in output)
     assert output.endswith(f"data and logs are in {directory}\n")
@@ -119,7 +127,7 @@ def test_an_interrupt_ends_everything_that_was_started(
     assert processes_of(directory) == []
 
 
-@pytest.mark.skipif(not FULL, reason="a minute of CPU; `make test-all` runs it")
+@IN_FULL
 def test_a_process_that_dies_by_itself_ends_the_demo_with_the_end_of_its_log(
     tmp_path: Path,
 ) -> None:
