@@ -21,6 +21,7 @@ from benchmarks.first_load import ROWS as LOADED_ROWS
 from benchmarks.first_load import measure_first_load
 from benchmarks.formats import measure_formats
 from benchmarks.home import Home
+from benchmarks.lake import measure_lake
 from benchmarks.large import measure_large
 from benchmarks.live import measure_live
 from benchmarks.many_tables import Load
@@ -51,10 +52,10 @@ if TYPE_CHECKING:
 QUICK_SCALE = 0.05
 # These need no server with data.
 # They print what they measure, and the documents do not have it.
-_PRINTED = ("replica", "formats", "mirror-formats", "page", "pace", "first-load")
+_PRINTED = ("replica", "formats", "mirror-formats", "page", "pace", "first-load", "lake")
 # What `--tables` is for.
 _SMALL_TABLES = {"mirror", "snapshot", "verify"}
-_WITHOUT_DATA = {"first-load", "mirror", "mirror-formats", "pace", "replica", "report", "verify"}
+_WITHOUT_DATA = {*_PRINTED, "mirror", "report", "verify"} - {"formats", "page"}
 
 
 def _arguments() -> argparse.Namespace:
@@ -164,6 +165,7 @@ def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> No
         "first-load": lambda: measure_first_load(
             home, arguments.rows or int(LOADED_ROWS * arguments.scale), compiled
         ),
+        "lake": lambda: measure_lake(home, arguments.seconds, compiled),
     }
     for name in _PRINTED:
         if name in wanted:

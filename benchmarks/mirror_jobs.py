@@ -107,6 +107,7 @@ class MirrorJob:
         prefix: str,
         master: str = f"local[{CORES}]",
         mirror_keys: str = "",
+        interval_seconds: float = 1.0,
     ) -> None:
         """Mirror the topics of `prefix`; `name` is ours, recipe or tuned.
 
@@ -115,6 +116,7 @@ class MirrorJob:
         """
         self._master = master
         self._mirror_keys = mirror_keys
+        self._interval_seconds = interval_seconds
         # Where the recipe begins: JSON that Spark's Kafka source knows.
         self.starting = "earliest"
         # A prefix of topics that the recipe applies first, and where these begin.
@@ -198,6 +200,7 @@ index_folder = "{self._folder}/indexes"
 {self._mirror_keys}
 [trigger]
 kind = "{trigger}"
+interval_seconds = {self._interval_seconds}
 [spark.settings]
 "spark.master" = "{self._master}"
 "spark.driver.host" = "127.0.0.1"
@@ -280,11 +283,11 @@ class RunningJob:
 
 
 class Costs:
-    """Adds up the processes of a session while they run."""
+    """Adds up the processes of a session, and of those that they begin, while they run."""
 
     def __init__(self, session: int) -> None:
         """Look at the processes of `session`."""
-        self._session = str(session)
+        self._sessions = {str(session)}
         self._cpu: dict[str, float] = {}
         self._stop = threading.Event()
         self._turn = threading.Lock()
@@ -312,24 +315,45 @@ class Costs:
 
     def look(self) -> float:
         """Return the CPU seconds of all processes so far."""
-        found = {}
         with self._turn:
-            for path in Path("/proc").glob("[0-9]*/stat"):
-                try:
-                    fields = path.read_text().rpartition(")")[2].split()
-                except (FileNotFoundError, ProcessLookupError):
-                    continue
-                if fields[_SESSION] == self._session:
-                    ticks = int(fields[_USER]) + int(fields[_SYSTEM])
-                    self._cpu[path.parent.name] = ticks / TICKS
-                    found[path.parent.name] = fields
+            every = dict(_processes())
+            while new := {
+                own[_SESSION]
+                for own in every.values()
+                if own[_SESSION] not in self._sessions
+                and (parent := every.get(own[_PARENT])) is not None
+                and parent[_SESSION] in self._sessions
+            }:
+                self._sessions |= new
+            found = {n: own for n, own in every.items() if own[_SESSION] in self._sessions}
+            for number, own in found.items():
+                self._cpu[number] = (int(own[_USER]) + int(own[_SYSTEM])) / TICKS
             pages = sum(int(own[_RSS]) for own in found.values() if not _is_starting(own, found))
             self.peak_mb = max(self.peak_mb, pages * _PAGE_BYTES / 2**20)
             return self.cpu_s
 
+    def memory_mb(self) -> dict[str, int]:
+        """Return the memory of all processes now: resident, and with shared pages counted once."""
+        self.look()
+        rss = pss = 0
+        for number, own in _processes():
+            if own[_SESSION] in self._sessions:
+                rss += int(own[_RSS]) * _PAGE_BYTES
+                with suppress(FileNotFoundError, ProcessLookupError):
+                    text = Path(f"/proc/{number}/smaps_rollup").read_text()
+                    pss += int(text.partition("\nPss:")[2].split()[0]) * 1024
+        return {"rss_mb": round(rss / 2**20), "pss_mb": round(pss / 2**20)}
+
     def _watch(self) -> None:
         while not self._stop.wait(_LOOK_SECONDS):
             self.look()
+
+
+def _processes() -> Iterator[tuple[str, list[str]]]:
+    """Yield the number of each process, and the fields of its `stat` after the name."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            yield path.parent.name, path.read_text().rpartition(")")[2].split()
 
 
 def _is_starting(own: Sequence[str], others: Mapping[str, Sequence[str]]) -> bool:

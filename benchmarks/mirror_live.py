@@ -32,13 +32,13 @@ from local_stack import MysqlServer
 from stream_jobs.delta.storages import LocalStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import Literal
 
     from benchmarks.home import Home
     from benchmarks.mirror_jobs import RunningJob
-    from local_stack import KafkaBroker
+    from local_stack import Endpoint, KafkaBroker
 
 RATE_PER_S = 500
 STARTS = 3
@@ -60,7 +60,7 @@ def measure_mirror_live(
     mysql = MysqlServer(folder, cache=home.cache)
     with mysql:
         servers = Stack(home, mysql, broker)
-        _create(servers)
+        create_tables(servers.source)
         connector = OurConnector(servers, PREFIX, DATABASE, compiled)
         connector.start(servers.newest_file())
         try:
@@ -69,9 +69,10 @@ def measure_mirror_live(
             connector.stop()
 
 
-def _create(servers: Stack) -> None:
+def create_tables(source: Endpoint) -> None:
+    """Create the empty tables of the load, and the account of connectors."""
     row = "(id BIGINT PRIMARY KEY, sent_at BIGINT NOT NULL, amount DECIMAL(10,2), note TEXT)"
-    with session(servers.source) as connection:
+    with session(source) as connection:
         connection.execute(
             f"CREATE DATABASE {DATABASE}",
             *(f"CREATE TABLE {DATABASE}.{table} {row}" for table in TABLES),
@@ -85,11 +86,11 @@ def _measure(servers: Stack, job: MirrorJob, seconds: float) -> dict[str, Any]:
     start_cpu_s: list[float] = []
     found: dict[str, Any] = {}
     while len(starts) < STARTS:
-        _write(servers, RATE_PER_S, _SEED_S)
+        write_rows(servers.source, RATE_PER_S, _SEED_S)
         # The connector has written them all when the job starts.
         time.sleep(_SEED_S)
         known = versions(storage)
-        with _running(job) as running:
+        with mirror_runs(job) as running:
             _await_commits(storage, known, running)
             start_cpu_s.append(running.costs.look())
             starts.append(_first_commit(storage, known) - running.started_at)
@@ -97,9 +98,9 @@ def _measure(servers: Stack, job: MirrorJob, seconds: float) -> dict[str, Any]:
             if len(starts) < STARTS:
                 continue
             time.sleep(SETTLE_S)
-            found["idle"] = _idle(storage, running, seconds)
+            found["idle"] = idle_costs(storage, running.costs.look, seconds)
             say(f"mirror, idle: {found['idle']}")
-            found["latency"] = _latency(servers, storage, running, seconds)
+            found["latency"] = latency(servers.source, storage, running.costs.look, seconds)
             say(f"mirror, latency: {found['latency']}")
             found["peak_mb"] = round(running.costs.peak_mb)
     return found | {
@@ -110,7 +111,7 @@ def _measure(servers: Stack, job: MirrorJob, seconds: float) -> dict[str, Any]:
 
 
 @contextmanager
-def _running(job: MirrorJob) -> Iterator[RunningJob]:
+def mirror_runs(job: MirrorJob) -> Iterator[RunningJob]:
     """Run the job for the length of a block."""
     with job.start(_MAX_OFFSETS, "processingTime") as running:
         # Somebody has to read the status lines, or the job waits.
@@ -143,10 +144,13 @@ def _first_commit(storage: LocalStorage, known: dict[str, int]) -> float:
     )
 
 
-def _idle(storage: LocalStorage, running: RunningJob, seconds: float) -> dict[str, Any]:
-    before, cpu_s = versions(storage), running.costs.look()
+def idle_costs(
+    storage: LocalStorage, cpu_seconds: Callable[[], float], seconds: float
+) -> dict[str, Any]:
+    """Return the CPU of a time without changes, in percent of a core, and the commits in it."""
+    before, cpu_s = versions(storage), cpu_seconds()
     time.sleep(seconds)
-    cpu_s = running.costs.look() - cpu_s
+    cpu_s = cpu_seconds() - cpu_s
     after = versions(storage)
     return {
         "cpu_percent": round(cpu_s / seconds * 100, 2),
@@ -154,14 +158,15 @@ def _idle(storage: LocalStorage, running: RunningJob, seconds: float) -> dict[st
     }
 
 
-def _latency(
-    servers: Stack, storage: LocalStorage, running: RunningJob, seconds: float
+def latency(
+    source: Endpoint, storage: LocalStorage, cpu_seconds: Callable[[], float], seconds: float
 ) -> dict[str, Any]:
+    """Return how far the tables are behind a load, and the CPU of one change."""
     known = versions(storage)
-    _write(servers, RATE_PER_S, SETTLE_S)
-    begun, cpu_s = time.time() * _MICROSECONDS, running.costs.look()
-    sent = _write(servers, RATE_PER_S, seconds)
-    cpu_s = running.costs.look() - cpu_s
+    write_rows(source, RATE_PER_S, SETTLE_S)
+    begun, cpu_s = time.time() * _MICROSECONDS, cpu_seconds()
+    sent = write_rows(source, RATE_PER_S, seconds)
+    cpu_s = cpu_seconds() - cpu_s
     time.sleep(SETTLE_S)
     waited = []
     commits = 0
@@ -182,9 +187,8 @@ def _latency(
     }
 
 
-def _write(servers: Stack, rate: float, seconds: float) -> int:
+def write_rows(source: Endpoint, rate: float, seconds: float) -> int:
     """Write rows for some seconds, and return how many."""
-    source = servers.source
     command = [sys.executable, "-m", "benchmarks.workload.stamps", str(source.port), source.user]
     command += [source.password, str(rate), str(seconds)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)

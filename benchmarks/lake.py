@@ -1,0 +1,156 @@
+"""The same pipeline without a broker and with one: `up`, and `run` and the Spark job with Kafka.
+
+Both have the settings that `up` writes, and get 500 one-row transactions a second over five tables
+(`mirror_live`). What Kafka costs is in the figures of its way. MySQL is in none.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.connectors import OurConnector
+from benchmarks.mirror_commits import versions
+from benchmarks.mirror_jobs import Costs, MirrorJob
+from benchmarks.mirror_live import (
+    RATE_PER_S,
+    create_tables,
+    idle_costs,
+    latency,
+    mirror_runs,
+    write_rows,
+)
+from benchmarks.process import RunFailed, say, usage_of
+from benchmarks.stack import BROKER_MEMORY, BROKER_SETTINGS, PASSWORD, USER, Stack
+from benchmarks.workload.stamps import DATABASE, TABLES
+from local_stack import KafkaBroker, MysqlServer
+from stream_jobs.delta.storages import LocalStorage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Literal
+
+    from benchmarks.home import Home
+    from local_stack import Endpoint
+
+    Compiled = Literal["require", "off"]
+
+# As `up` writes them.
+_DELIVERY: Final = "[delivery]\ncommit_pause_ms = 25\n"
+_INTERVAL_SECONDS: Final = 0.25
+
+_WAIT_S: Final = 300.0
+_LOOK_S: Final = 0.05
+_SEED_S: Final = 1.0
+_SETTLE_S: Final = 10.0
+
+
+def measure_lake(home: Home, seconds: float, compiled: Compiled) -> dict[str, Any]:
+    """Return the figures of both ways, and print them; each state is held for `seconds`."""
+    figures = {}
+    for way, measure in (("folder", _without_broker), ("kafka", _with_broker)):
+        folder = home.folder("lake")
+        shutil.rmtree(folder)
+        folder.mkdir()
+        with MysqlServer(folder / "source", cache=home.cache) as mysql:
+            create_tables(mysql.endpoint)
+            write_rows(mysql.endpoint, RATE_PER_S, _SEED_S)
+            figures[way] = measure(home, mysql, folder, seconds, compiled)
+        say(f"lake, {way}: {figures[way]}")
+    return figures
+
+
+@dataclass(frozen=True, slots=True)
+class _Pipeline:
+    """The running programs of one way."""
+
+    source: Endpoint
+    mirror: Path
+    costs: Costs  # the Spark job, and with `up` the connector
+    others: tuple[int, ...] = ()  # the connector and the broker, each one process
+
+    def cpu_seconds(self) -> float:
+        """Return what all programs have taken so far."""
+        return self.costs.look() + sum(usage_of(pid).cpu_s for pid in self.others)
+
+    def figures(self, seconds: float) -> dict[str, Any]:
+        """Return memory and CPU of a time without changes, then the delay under load."""
+        storage = LocalStorage(str(self.mirror / DATABASE))
+        time.sleep(_SETTLE_S)
+        idle = idle_costs(storage, self.cpu_seconds, seconds)
+        under_load = latency(self.source, storage, self.cpu_seconds, seconds)
+        memory = self.costs.memory_mb()
+        others = sum(usage_of(pid).rss_mb for pid in self.others)
+        return {
+            "idle": idle,
+            "latency": under_load,
+            "rss_mb": round(memory["rss_mb"] + others),
+            "pss_mb": round(memory["pss_mb"] + others),
+        }
+
+
+def _without_broker(
+    home: Home, mysql: MysqlServer, folder: Path, seconds: float, compiled: Compiled
+) -> dict[str, Any]:
+    del home
+    source, mirror = mysql.endpoint, folder / "tables"
+    url = f"mysql://{USER}:{PASSWORD}@{source.host}:{source.port}/{DATABASE}"
+    command = [sys.executable, "-m", "connector", "up", url, "--to", str(mirror)]
+    began = time.monotonic()
+    with (folder / "up.log").open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"CONNECTOR_COMPILED": compiled},
+            start_new_session=True,
+        )
+    costs = Costs(process.pid)
+    costs.begin()
+    try:
+        start_s = _await_tables(mirror, process, began)
+        return {"start_s": start_s} | _Pipeline(source, mirror, costs).figures(seconds)
+    finally:
+        process.terminate()
+        process.wait()
+        costs.end()
+
+
+def _with_broker(
+    home: Home, mysql: MysqlServer, folder: Path, seconds: float, compiled: Compiled
+) -> dict[str, Any]:
+    began = time.monotonic()
+    broker = KafkaBroker(
+        folder / "broker", settings=BROKER_SETTINGS, memory=BROKER_MEMORY, cache=home.cache
+    )
+    with broker:
+        stack = Stack(home, mysql, broker)
+        connector = OurConnector(stack, "lake", DATABASE, compiled, _DELIVERY)
+        connector.copy(f"{DATABASE}.*")
+        job = MirrorJob(folder, "ours", stack.bootstrap, "lake", interval_seconds=_INTERVAL_SECONDS)
+        try:
+            with mirror_runs(job) as running:
+                start_s = _await_tables(job.mirror, running.process, began)
+                others = connector.pid, broker.pid
+                pipeline = _Pipeline(mysql.endpoint, job.mirror, running.costs, others)
+                return {"start_s": start_s} | pipeline.figures(seconds)
+        finally:
+            connector.stop()
+
+
+def _await_tables(mirror: Path, process: subprocess.Popen[Any], began: float) -> float:
+    """Wait until all tables can be read; return the seconds since `began`, or raise RunFailed."""
+    storage = LocalStorage(str(mirror / DATABASE))
+    while time.monotonic() < began + _WAIT_S:
+        if versions(storage).keys() >= set(TABLES):
+            return round(time.monotonic() - began, 1)
+        if process.poll() is not None:
+            break
+        time.sleep(_LOOK_S)
+    reason = f"there are not all tables in {mirror}"
+    raise RunFailed(reason)
