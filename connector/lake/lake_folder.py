@@ -52,6 +52,10 @@ start = "snapshot"
 bootstrap_servers = [{log}]
 topic_prefix = {name}
 
+[delivery]
+# Only batches of the Spark job wait for changes: fewer and larger commits cost them no time.
+commit_pause_ms = 25
+
 [log]
 format = "json"
 
@@ -75,7 +79,7 @@ formats = {formats}
 
 [trigger]
 kind = "processingTime"
-interval_seconds = 0.2
+interval_seconds = 0.25
 
 [log]
 format = "json"

@@ -152,6 +152,7 @@ class DeliverySettings(Section):
     """When a batch of source transactions becomes one Kafka transaction."""
 
     commit_interval_ms: Annotated[int, Field(ge=1, le=60_000)] = 100
+    commit_pause_ms: Annotated[int, Field(ge=0, le=60_000)] = 0
     batch_bytes_max: Annotated[int, Field(ge=1024)] = 32 * 1024 * 1024
     in_flight_bytes_max: Annotated[int, Field(ge=65536)] = 32 * 1024 * 1024
     # Records of BEGIN and END in `<prefix>.transaction`.

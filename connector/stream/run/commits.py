@@ -1,8 +1,7 @@
 """Commits of the stream: when the next one is due, and the batch that is being committed.
 
-A single change does not wait. Changes that arrive during a commit are committed next, so batches
-grow with the load. If a source sends nearly as fast as its changes are delivered, the stream needs
-many commits to catch up.
+A single change does not wait. Changes that arrive during a commit, or in the pause after it, are
+committed next, so batches X
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,15 +23,19 @@ class CommitSchedule:
     tables.
     """
 
-    def __init__(self, interval_seconds: float, now: float) -> None:
-        """Commit complete transactions within `interval_seconds`; a commit has just ended."""
+    def __init__(self, interval_seconds: float, pause_seconds: float, now: float) -> None:
+        """Commit complete transactions within `interval_seconds`; a commit has just ended.
+
+        The next one begins after `pause_seconds`, or earlier if the interval is over.
+        """
         self._interval_seconds = interval_seconds
+        self._pause_seconds = pause_seconds
         self.batch_started = now  # when the batch got its first record
         self.committed_at = now  # when the last commit ended
 
     def due_at(self, *, records: bool) -> float:
         """Return when to commit if the source has nothing more to send."""
-        return self.committed_at if records else self.committed_at + _POSITION_SECONDS
+        return self.committed_at + (self._pause_seconds if records else _POSITION_SECONDS)
 
     def deadline(self, *, records: bool) -> float:
         """Return when to commit even if the source sends more."""

@@ -71,7 +71,9 @@ class Pipeline:
         self._clock = clock = peers.clock
         self._batch_bytes_max = settings.delivery.batch_bytes_max
         self._schedule = CommitSchedule(
-            settings.delivery.commit_interval_ms / _MS, clock.monotonic()
+            settings.delivery.commit_interval_ms / _MS,
+            settings.delivery.commit_pause_ms / _MS,
+            clock.monotonic(),
         )
         self._committing: PendingCommit | None = None
         self._transaction_seconds_max = settings.kafka.transaction_timeout_seconds
