@@ -89,7 +89,7 @@ def _nowhere(client: KafkaClient, names: Iterable[str]) -> topics.Offsets:
 
 
 class RangePartition(InputPartition):
-    """All ranges of a batch: one task of Spark returns them."""
+    """All ranges of a batch. The driver takes them from here, without a task of Spark."""
 
     def __init__(self, ranges: list[topics.OffsetRange]) -> None:
         super().__init__(None)
