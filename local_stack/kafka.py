@@ -33,6 +33,7 @@ from typing import Final
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from connector.foundation.class_archive import shared_classes, written_at_exit
 from local_stack import stack_errors
 from local_stack.cache import Cache
 from local_stack.download import Artifact, fetch
@@ -42,7 +43,6 @@ from local_stack.package_repositories import fetch_jars, repository
 from local_stack.process import log_tail
 from local_stack.server import HOST, Endpoint, ManagedServer, free_port
 from local_stack.stack_errors import LocalStackError
-from stream_jobs.run.class_archive import shared_classes, written_at_exit
 
 # One broker, so one replica of each partition; small, and fast to start and stop.
 BROKER_SETTINGS: Mapping[str, str] = {

@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
+from connector.foundation.class_archive import archive_options
 from local_stack import stack_errors
 from local_stack.cache import Cache
 from local_stack.java import java_runtime
@@ -28,7 +29,6 @@ from local_stack.package_repositories import Jar, fetch_jars
 from local_stack.process import GuardedProcess, log_tail
 from local_stack.server import HOST, LOOK_SECONDS, START_SECONDS, free_port
 from local_stack.stack_errors import LocalStackError
-from stream_jobs.run.class_archive import archive_options
 
 _NAME = "Spark's cluster"
 # Small, and fast to start.

@@ -358,7 +358,7 @@ NO_KEY = failure(
 NO_FAMILY = failure(
     "P313",
     "columns of type {type} cannot be compared",
-    "extend local_stack.demo.canonical_values",
+    "extend connector.lake.demo.canonical_values",
     cause="Each type needs a form that is the same for the source and for the mirror.",
     example={"type": "geometrycollection"},
 )

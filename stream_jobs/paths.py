@@ -1,17 +1,10 @@
-"""The folders of a mirror below `mirror.path`, and private folders on the local machine.
+"""The folders of a mirror below `mirror.path`.
 
 `table_path` turns the names of a database and a table into the path of their mirror. The job
 keeps its own files in `_cdc`, a folder name that no database can have.
-
-`own_folder` and `is_ours_alone` are for temporary files that no other user of the machine may
-write.
 """
 
-import getpass
-import os
-import tempfile
 from hashlib import sha256
-from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
@@ -50,17 +43,3 @@ def path_part(name: str, mark: str = _MARK) -> str:
         return text
     digest = sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
     return f"{text[: _LENGTH_MAX - _HASH_DIGITS - 1]}-{digest}"
-
-
-_OTHERS_WRITE: Final = 0o022
-
-
-def own_folder(name: str) -> Path:
-    """Return the folder `name` of this user, which may not exist yet."""
-    return Path(tempfile.gettempdir()) / f"binlog-connector-{getpass.getuser()}" / name
-
-
-def is_ours_alone(folder: str | Path) -> bool:
-    """Return whether this user alone can write into `folder`. Raises OSError without it."""
-    status = os.stat(folder)  # noqa: PTH116 - asked for each index of a file
-    return status.st_uid == os.getuid() and not status.st_mode & _OTHERS_WRITE

@@ -10,7 +10,7 @@ from connector.foundation.settings import settings_errors
 def run(arguments: Namespace) -> int:
     """Run the demo, and return its exit code. Raises ConfigError if packages are missing."""
     try:
-        from local_stack.demo import DemoOptions, run_demo  # noqa: PLC0415  # an extra
+        from connector.lake.demo import DemoOptions, run_demo  # noqa: PLC0415  # an extra
     except ImportError as error:
         raise ConfigError(settings_errors.DEMO_EXTRA, said=error) from error
     options = DemoOptions(

@@ -11,10 +11,10 @@ from connector.cli.configuration import loaded
 from connector.cli.exit_codes import say
 from connector.cli.log_input import password_of
 from connector.cli.verify_mirror import paced, progress_display, shown
+from connector.foundation.errors import DefiniteError
 from connector.foundation.errors.message import visible
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
-from stream_jobs.errors import MirrorError
 from verification.certificate import certificate_errors, document
 from verification.certificate.check import CheckedTable, check_source, check_tables
 from verification.certificate.run import Certification, CertifiedResult, certify, report_of
@@ -31,7 +31,7 @@ from verification.run_progress import RunProgress
 def make_certificate(arguments: Namespace) -> int:
     """Certify tables, write the file, and return the exit code of what is found.
 
-    Raises MirrorError if no table can be certified, and the errors of `loaded`, `certify`,
+    Raises DefiniteError if no table can be certified, and the errors of `loaded`, `certify`,
     `read_sign_key` and `write_certificate`.
     """
     # Before an hour is spent.
@@ -67,7 +67,7 @@ def make_certificate(arguments: Namespace) -> int:
         say(visible(f"{path}: {_summary(found)}"))
     # What differs, or could not be compared now, is a result.
     if found.certificate is None and code == EXIT_EQUAL:
-        raise MirrorError(certificate_errors.NOTHING, path=path)
+        raise DefiniteError(certificate_errors.NOTHING, path=path)
     return code
 
 

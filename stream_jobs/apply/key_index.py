@@ -22,13 +22,13 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
+from connector.foundation.private_folders import is_ours_alone
 from stream_jobs.apply.row_hashes import Keys, keys_of
 from stream_jobs.delta.actions import DataFile
 from stream_jobs.delta.columns import Column
 from stream_jobs.delta.parquet_file import read_columns
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, job_errors
-from stream_jobs.paths import is_ours_alone
 from stream_jobs.source.sequence import HI, LO
 
 _MAGIC: Final = 0x31584449435F4342

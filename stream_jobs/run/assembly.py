@@ -12,6 +12,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from connector.foundation.errors import ConfigError
+from connector.foundation.private_folders import own_folder
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.addresses import source_settings
 from stream_jobs.apply.key_index import IndexFolder
@@ -31,7 +32,6 @@ from stream_jobs.load import load_errors
 from stream_jobs.load.loader import Loader, LoadPlan, RangeRunner, Teller
 from stream_jobs.load.range_task import RangeJob, RangeResult, load_range
 from stream_jobs.load.table_loads import TableLoads
-from stream_jobs.paths import own_folder
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.cut_coordinator import CutCoordinator, CutHistory
 from stream_jobs.run.iceberg_publication import IcebergPublication, PublicationLimits

@@ -51,13 +51,13 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from connector.foundation.class_archive import archive_options
 from connector.foundation.ecs import as_ecs
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
+from connector.foundation.private_folders import is_private, own_folder
 from connector.foundation.settings.log_folder import folder_of
 from stream_jobs.errors import setting_errors
-from stream_jobs.paths import own_folder
-from stream_jobs.run.class_archive import archive_options, is_private
 from stream_jobs.settings import Settings
 
 # An environment variable of log4j; the JVM of the driver inherits it.

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from local_stack.demo.processes import JsonLines
+from connector.lake.demo.processes import JsonLines
 from local_stack.process import GuardedProcess
 
 if TYPE_CHECKING:

@@ -194,7 +194,7 @@ COMMANDS: dict[str, Callable[[Path], None] | str] = {
     "verify": _verify,
     "explain": _explain,
     "rules": "tests/integration/logging_rules/test_rules_command.py",
-    "demo": "tests/local_stack/demo/test_display.py",
+    "demo": "tests/lake/demo/test_display.py",
     "dump": "tests/logs/dump/test_hostile_names.py",
     "stat": "tests/logs/dump/test_hostile_names.py",
     "flashback": "tests/logs/dump/test_hostile_names.py",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from deltalake import DeltaTable
 
 from connector.binlog.table_filter import named_after
+from connector.lake.demo.stack import read_mirror
+from connector.lake.demo.verdict import OWN_PREFIX, compare_all_rows, compare_table
 from local_stack import connect
-from local_stack.demo.stack import read_mirror
-from local_stack.demo.verdict import OWN_PREFIX, compare_all_rows, compare_table
 from stream_jobs.paths import path_part
 from tests.chaos.ddl.catalogue import catalogue_of
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from connector.foundation.ecs import facts_of
+from connector.lake.demo.processes import JsonLines
 from local_stack import java_runtime
-from local_stack.demo.processes import JsonLines
 from local_stack.process import GuardedProcess, log_tail
 
 if TYPE_CHECKING:

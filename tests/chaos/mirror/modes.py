@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from local_stack.demo.stack import read_mirror
-from local_stack.demo.verdict import compare_table
+from connector.lake.demo.stack import read_mirror
+from connector.lake.demo.verdict import compare_table
 from tests.integration.mirror.matrix.equality import differences_of
 from tests.stream_jobs.history_oracle import problems_of_history, problems_of_journal
 

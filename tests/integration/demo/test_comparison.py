@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from connector.lake.demo.verdict import TableComparison, compare_table
 from local_stack import connect
-from local_stack.demo.verdict import TableComparison, compare_table
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from local_stack.demo.configuration import DemoDirectory
+from connector.lake.demo.configuration import DemoDirectory
 from tests.length import FULL, length
 from tests.stream_jobs.told import told
 
@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.server, pytest.mark.kafka, pytest.mark.spark]
 PROGRAM = """
 import sys
 from pathlib import Path
-from local_stack.demo import DemoOptions, run_demo
-from local_stack.demo.verdict import judge
+from connector.lake.demo import DemoOptions, run_demo
+from connector.lake.demo.verdict import judge
 # The verdict of `verify` has to be that of another program.
 directory, log = sys.argv[1:]
 options = DemoOptions(duration_seconds=8, directory=Path(directory), kafka=log == "Kafka")

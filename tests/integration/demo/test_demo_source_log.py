@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.lake.demo.stack import SourceLog
 from local_stack import MysqlServer, connect
-from local_stack.demo.stack import SourceLog
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:

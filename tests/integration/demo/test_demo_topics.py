@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
+from connector.lake.demo.topics import TopicReader
 from local_stack import stack_errors
-from local_stack.demo.topics import TopicReader
 from local_stack.server import free_port
 from local_stack.stack_errors import LocalStackError
 from tests.length import full_only
@@ -136,7 +136,7 @@ def test_a_broker_that_does_not_deliver_is_told(
     topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topics.write((0, 1, b"c"))
-    monkeypatch.setattr("local_stack.demo.topics.IDLE_POLLS_MAX", -1)
+    monkeypatch.setattr("connector.lake.demo.topics.IDLE_POLLS_MAX", -1)
     with pytest.raises(LocalStackError) as caught:
         topics.check()
     # The record, and the marker of its transaction.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaProducer
 
-from local_stack.demo.stack import console_consumer
+from connector.lake.demo.stack import console_consumer
 
 if TYPE_CHECKING:
     from local_stack import KafkaBroker

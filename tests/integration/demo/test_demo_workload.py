@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local_stack import connect, stack_errors
-from local_stack.demo.shop import (
+from connector.lake.demo.shop import (
     DATABASE,
     MIRRORED_TABLES,
     TABLES,
@@ -18,7 +17,8 @@ from local_stack.demo.shop import (
     drop_shop,
     statements,
 )
-from local_stack.demo.workload import Workload
+from connector.lake.demo.workload import Workload
+from local_stack import connect, stack_errors
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:

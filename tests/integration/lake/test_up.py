@@ -15,7 +15,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from connector.foundation.settings.configuration import load_settings
 from connector.lake import lake_errors
-from local_stack.demo.stack import read_mirror
+from connector.lake.demo.stack import read_mirror
 from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until
 from tests.integration.lake.shop import PASSWORD, PATIENCE_SECONDS, Shop, children

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.foundation.settings.configuration import load_settings
+from connector.lake.demo.shop import drop_shop, statements
 from connector.replication.server.mysql_server import MysqlServer as MysqlSession
 from connector.stream.source.preflight import check_source, require
 from local_stack import connect
-from local_stack.demo.shop import drop_shop, statements
 from tests.compose import CONFIGS, ROOT, SERVICES
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.foundation.errors import ConnectorError
+from connector.lake.demo.stack import read_mirror
 from local_stack import java_runtime, spark_jars
-from local_stack.demo.stack import read_mirror
 from stream_jobs.apply.task import run_task
 from stream_jobs.load.range_task import close_sessions, load_range
 from stream_jobs.run.assembly import batch_applier, table_loader

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import pytest
 
-from local_stack.demo.stack import read_mirror
+from connector.lake.demo.stack import read_mirror
 from local_stack.spark import SparkCluster
 from stream_jobs.delta.housekeeping import vacuum
 from stream_jobs.delta.log import now

@@ -12,7 +12,7 @@ from zlib import crc32
 import pytest
 from deltalake import DeltaTable
 
-from local_stack.demo.stack import query_mirror
+from connector.lake.demo.stack import query_mirror
 from stream_jobs.cuts import read_cuts
 from stream_jobs.cuts.cut_target import CutTargetFinder
 from stream_jobs.delta.housekeeping import vacuum

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local_stack.demo.stack import read_mirror
+from connector.lake.demo.stack import read_mirror
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
+from connector.lake.demo.stack import query_mirror
 from local_stack import connect
-from local_stack.demo.stack import query_mirror
 from stream_jobs.cuts import read_cuts
 from stream_jobs.cuts.reader import MirrorAt, mirror_at
 from stream_jobs.delta.storages import LocalStorage

@@ -12,7 +12,7 @@ from deltalake import DeltaTable as Reader
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
-from local_stack.demo.stack import query_mirror
+from connector.lake.demo.stack import query_mirror
 from stream_jobs.cuts import read_cuts
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.delta.table import DeltaTable

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.kafka.folder import door
+from connector.lake.demo.stack import read_mirror
 from local_stack import Endpoint, connect
-from local_stack.demo.stack import read_mirror
 from tests import forked_command
 from tests.integration.database_stream import Stream, new_stream
 from tests.integration.harness import changes, wait_until

@@ -10,7 +10,7 @@ from deltalake import write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local_stack.demo.stack import read_mirror
+from connector.lake.demo.stack import read_mirror
 from stream_jobs.delta.storage import checked_path
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.paths import table_path

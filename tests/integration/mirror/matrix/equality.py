@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 
+from connector.lake.demo.stack import read_mirror
+from connector.lake.demo.verdict import OWN_PREFIX, compare_all_rows, compare_table
 from local_stack import connect
-from local_stack.demo.stack import read_mirror
-from local_stack.demo.verdict import OWN_PREFIX, compare_all_rows, compare_table
 from local_stack.stack_errors import LocalStackError
 from tests.stream_jobs.iceberg.reader_table import Case
 from tests.stream_jobs.iceberg.readers import delta_rs_rows

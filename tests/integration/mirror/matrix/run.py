@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 import pymysql
 from kafka import TopicPartition
 
+from connector.lake.demo.processes import JsonLines
 from local_stack import MariadbServer, connect
-from local_stack.demo.processes import JsonLines
 from tests.integration.harness import ConnectorProcess, consumer_of, topics_of, write_config
 from tests.integration.mirror.matrix.batch import apply_all
 from tests.integration.mirror.matrix.equality import differences_of, reader_differences_of

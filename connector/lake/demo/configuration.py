@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from connector.foundation.settings.toml_text import toml_value
-from local_stack.demo.shop import DATABASE, READER
+from connector.lake.demo.shop import DATABASE, READER
 from local_stack.server import Endpoint
 from local_stack.source import Product
 

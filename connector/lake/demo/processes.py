@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from connector.foundation.ecs import facts_of
+from connector.lake.demo.configuration import DemoDirectory
+from connector.lake.demo.topics import Offsets
 from local_stack import stack_errors
-from local_stack.demo.configuration import DemoDirectory
-from local_stack.demo.topics import Offsets
 from local_stack.process import GuardedProcess, log_tail
 from local_stack.stack_errors import LocalStackError
 

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
+from connector.lake.demo.display import Display
+from connector.lake.demo.shop import DATABASE
+from connector.lake.demo.stack import DemoStack
 from local_stack import stack_errors
-from local_stack.demo.display import Display
-from local_stack.demo.shop import DATABASE
-from local_stack.demo.stack import DemoStack
 from local_stack.stack_errors import LocalStackError
 from stream_jobs.cuts import Cut, cut_at, cut_errors
 from stream_jobs.cuts.reader import mirror_at

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.foundation.class_archive import archive_options, shared_classes
 from local_stack import java_runtime
-from stream_jobs.run.class_archive import archive_options, shared_classes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.lake.demo.configuration import DemoDirectory
+from connector.lake.demo.processes import Connector, JobStatus, JsonLines
 from local_stack import stack_errors
-from local_stack.demo.configuration import DemoDirectory
-from local_stack.demo.processes import Connector, JobStatus, JsonLines
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:

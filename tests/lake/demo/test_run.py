@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from local_stack.demo import DemoOptions, run_demo
+from connector.lake.demo import DemoOptions, run_demo
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,11 +21,11 @@ import pymysql
 from deltalake.exceptions import TableNotFoundError
 from pymysql.converters import encoders
 
+from connector.lake.demo.canonical_values import Family, family_of
+from connector.lake.demo.shop import DATABASE, MIRRORED_TABLES, TABLES
+from connector.lake.demo.stack import DemoStack, read_mirror
+from connector.lake.demo.topics import TopicCheck
 from local_stack import stack_errors
-from local_stack.demo.canonical_values import Family, family_of
-from local_stack.demo.shop import DATABASE, MIRRORED_TABLES, TABLES
-from local_stack.demo.stack import DemoStack, read_mirror
-from local_stack.demo.topics import TopicCheck
 from local_stack.server import Endpoint
 from local_stack.stack_errors import LocalStackError
 

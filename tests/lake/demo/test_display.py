@@ -6,9 +6,9 @@ from io import StringIO
 
 from rich.console import Console
 
-from local_stack.demo.display import Display, StatusBoard, TableLine
-from local_stack.demo.topics import TopicCheck
-from local_stack.demo.verdict import Difference, TableComparison, Verdict
+from connector.lake.demo.display import Display, StatusBoard, TableLine
+from connector.lake.demo.topics import TopicCheck
+from connector.lake.demo.verdict import Difference, TableComparison, Verdict
 
 BOARD = StatusBoard(
     "MySQL 8.0.31 to Kafka 4.3.1 to Delta",

@@ -17,13 +17,13 @@ from kafka.errors import KafkaError
 
 from connector.foundation import compiled
 from connector.foundation.errors import ConnectorError
+from connector.lake.demo.configuration import DemoDirectory, DemoOptions
+from connector.lake.demo.display import Display
+from connector.lake.demo.final_check import FinalCheck
+from connector.lake.demo.shop import ADD_COLUMN, DATABASE, KEYLESS_TABLE, MIRRORED_TABLES, TABLES
+from connector.lake.demo.stack import DemoStack, access_commands
+from connector.lake.demo.verdict import Verdict
 from local_stack import stack_errors
-from local_stack.demo.configuration import DemoDirectory, DemoOptions
-from local_stack.demo.display import Display
-from local_stack.demo.final_check import FinalCheck
-from local_stack.demo.shop import ADD_COLUMN, DATABASE, KEYLESS_TABLE, MIRRORED_TABLES, TABLES
-from local_stack.demo.stack import DemoStack, access_commands
-from local_stack.demo.verdict import Verdict
 from local_stack.stack_errors import LocalStackError
 
 # Gets the stage, and the GTIDs that the source has executed.

@@ -10,7 +10,7 @@ from random import Random
 
 from pymysql.cursors import Cursor
 
-from local_stack.demo.shop import CATEGORIES, CHANNELS, RandomValues
+from connector.lake.demo.shop import CATEGORIES, CHANNELS, RandomValues
 
 NEW_PRODUCT_SHARE = 0.3
 

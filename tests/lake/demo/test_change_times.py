@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from local_stack.demo.run import lag_words
-from local_stack.demo.workload import ChangeTimes
+from connector.lake.demo.run import lag_words
+from connector.lake.demo.workload import ChangeTimes
 
 
 def test_the_oldest_change_that_is_not_in_the_mirror_counts() -> None:

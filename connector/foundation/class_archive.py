@@ -2,7 +2,7 @@
 
 The first process with a class path writes the archive when it ends, which takes some seconds. The
 archive is in a folder of this user alone, because Java runs what is in it; it can be deleted at any
-time. Java refuses an archive if a file of the class path was written anew, as an installation does;
+time. Java refuses an archive if a file of the class path has changed, as by an installation;
 so the name of the archive has the times of these files.
 
     FOLDER/spark-1f0e….jsa        what later processes use
@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from stream_jobs.paths import is_ours_alone
+from connector.foundation.private_folders import is_private
 
 _HEADER_BYTES: Final = 4
 # After this time, another process may write the archive: the first one may have been killed.
@@ -72,15 +72,6 @@ def shared_classes(
 def written_at_exit(options: Iterable[str]) -> list[Path]:
     """Return the archive that a process with these options writes when it ends by itself."""
     return [Path(option.removeprefix(_WRITE)) for option in options if option.startswith(_WRITE)]
-
-
-def is_private(folder: Path) -> bool:
-    """Create the folder; return whether nobody else can write into it or into the one above."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return is_ours_alone(folder) and is_ours_alone(folder.parent)
-    except OSError:
-        return False
 
 
 def _java() -> Path | None:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.lake.demo import DemoOptions, run_demo
+from connector.lake.demo.configuration import DemoDirectory
+from connector.lake.demo.display import Display
+from connector.lake.demo.processes import Connector, StreamJob
+from connector.lake.demo.run import StallTimeout, _DemoRun, require_same
+from connector.lake.demo.stack import DemoStack
 from local_stack import stack_errors
-from local_stack.demo import DemoOptions, run_demo
-from local_stack.demo.configuration import DemoDirectory
-from local_stack.demo.display import Display
-from local_stack.demo.processes import Connector, StreamJob
-from local_stack.demo.run import StallTimeout, _DemoRun, require_same
-from local_stack.demo.stack import DemoStack
 from local_stack.stack_errors import LocalStackError
 from tests.foundation.errors.texts import shown
 
@@ -32,7 +32,7 @@ def test_a_directory_that_is_not_empty_is_left_alone(
 def test_a_process_that_does_not_start_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("local_stack.demo.run.START_SECONDS", -1.0)
+    monkeypatch.setattr("connector.lake.demo.run.START_SECONDS", -1.0)
     options, directory = DemoOptions(), DemoDirectory(tmp_path)
     stage = DemoStack(options, directory)
     stage.connector = Connector(directory)
@@ -47,7 +47,7 @@ def test_a_process_that_does_not_start_is_named(
 def test_a_process_that_does_not_move_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     patience = StallTimeout("Spark job", 1)
     patience.look(1)
-    monkeypatch.setattr("local_stack.demo.run.STUCK_SECONDS", -1.0)
+    monkeypatch.setattr("connector.lake.demo.run.STUCK_SECONDS", -1.0)
     patience.look(2)
     with pytest.raises(LocalStackError) as caught:
         patience.look(2)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local_stack.demo.canonical_values import family_of
-from local_stack.demo.verdict import Row, compare_rows
+from connector.lake.demo.canonical_values import family_of
+from connector.lake.demo.verdict import Row, compare_rows
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def test_a_type_that_cannot_be_compared_is_named() -> None:
     with pytest.raises(LocalStackError) as caught:
         family_of("xml")
     assert caught.value.text == (
-        "columns of type xml cannot be compared; extend local_stack.demo.canonical_values"
+        "columns of type xml cannot be compared; extend connector.lake.demo.canonical_values"
     )
 
 

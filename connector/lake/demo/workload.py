@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import pymysql
 
+from connector.lake.demo.shop import ADD_COLUMN, DATABASE
+from connector.lake.demo.transactions import Shop
 from local_stack import stack_errors
-from local_stack.demo.shop import ADD_COLUMN, DATABASE
-from local_stack.demo.transactions import Shop
 from local_stack.server import Endpoint, connect
 from local_stack.stack_errors import LocalStackError
 

@@ -17,13 +17,13 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.lake.demo import shop
+from connector.lake.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory, DemoOptions
+from connector.lake.demo.display import StatusBoard, TableLine
+from connector.lake.demo.processes import Connector, StreamJob, VerifyCommand
+from connector.lake.demo.topics import TopicReader
+from connector.lake.demo.workload import Workload
 from local_stack import stack_errors
-from local_stack.demo import shop
-from local_stack.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory, DemoOptions
-from local_stack.demo.display import StatusBoard, TableLine
-from local_stack.demo.processes import Connector, StreamJob, VerifyCommand
-from local_stack.demo.topics import TopicReader
-from local_stack.demo.workload import Workload
 from local_stack.java import java_runtime
 from local_stack.kafka import KafkaBroker
 from local_stack.process import log_tail

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 from connector.foundation.settings.configuration import load_settings
-from local_stack.demo.configuration import DemoDirectory
+from connector.lake.demo.configuration import DemoDirectory
 from local_stack.server import Endpoint
 from stream_jobs.settings import load_settings as load_job_settings
 
