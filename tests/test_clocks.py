@@ -125,7 +125,7 @@ REASONS: Final = {
     "stream_jobs/run/quarantine.py Quarantine.set_aside": "since when a table is set aside",
     "stream_jobs/run/job_state.py Owner.here": "since when a job has its mirror",
     "connector/foundation/class_archive.py _finish": "the age of a file of Java's classes",
-    "connector/lake/demo/workload.py Workload.lag_ms": "the demo's own clock: how late the mirror is",
+    "connector/lake/demo/workload.py Workload.lag_ms": "the demo's own: how late the mirror is",
     "connector/lake/demo/workload.py Workload._commit": "the same: when a change was committed",
     "verification/certificate/run.py _Run.certificate": SHOWN,
     # The source's clock, at which its log of the last `--lag` seconds begins.

@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.live import Live
 
 from connector.cli.check import check_sources
-from connector.cli.exit_codes import errors, say, tell_all
+from connector.cli.exit_codes import errors, say, tell_all, warn
 from connector.cli.log_input import password_of
-from connector.foundation.errors.message import visible
+from connector.foundation.errors.message import Message, visible
 from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
 from connector.lake.lake_folder import PIPELINE, LakeFolder, LakeOptions
 from connector.lake.lake_start import lake_of, options_of, running
@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> int:
     if arguments.show_config:
         return _show_config(folder, options)
     try:
-        with _ended_by_signals(), running(folder, options, _check) as pipeline:
+        with _ended_by_signals(), running(folder, options, _check, _tell) as pipeline:
             _tell_start(folder)
             code = _once(pipeline, arguments) if arguments.once else _follow(pipeline)
     except KeyboardInterrupt:
@@ -67,12 +67,15 @@ def _show_config(folder: LakeFolder, options: LakeOptions | None) -> int:
     return 0
 
 
-def _check(options: LakeOptions) -> None:
+def _tell(message: Message) -> None:
+    warn(str(message))
+
+
+def _check(source: SourceSettings) -> None:
     """Raise what keeps the source from being followed, after it is shown with what fixes it."""
-    source = options.source
     settings = Settings(
         name=PIPELINE,
-        source=SourceSettings(**dict(source) | {"tables": options.tables}),
+        source=source,
         kafka=KafkaSettings(bootstrap_servers=["127.0.0.1:9092"], topic_prefix=PIPELINE),
     )
     findings = Console(file=StringIO(), highlight=False, width=Console().width)
@@ -101,8 +104,10 @@ def _follow(pipeline: LakePipeline) -> int:
 def _once(pipeline: LakePipeline, arguments: Namespace) -> int:
     """Wait until the tables have what is committed now; then compare them, if that is wanted."""
     with _display(pipeline) as show:
-        pipeline.catch_up(show)
+        cut = pipeline.catch_up(show)
+        show()
         if not arguments.verify:
+            pipeline.require_all(cut)
             return 0
     folder = pipeline.folder
     command = [sys.executable, "-m", "connector", "verify", str(folder.connector_config)]

@@ -1,6 +1,6 @@
 """What keeps `up` from keeping a lake."""
 
-from connector.foundation.errors.code import End, ErrorCode, configuration_error
+from connector.foundation.errors.code import End, ErrorCode, configuration_error, notice
 
 OTHER_LAKE = configuration_error(
     "C259",
@@ -86,4 +86,83 @@ LEFT_OUT = ErrorCode(
         "config": "lake/_cdc/stream_job.toml",
         "why": "no primary key",
     },
+)
+MOVED = configuration_error(
+    "C268",
+    "{folder}: this lake was made as {made_as}",
+    "move it back; or write its new path instead in all files of {state}",
+    cause="The files of a lake name its log and its tables by their paths. If two folders named "
+    "the same log, two lakes would write to it.",
+    example={"folder": "/data/lake", "made_as": "/home/cdc/lake", "state": "/data/lake/_cdc"},
+)
+NO_MATCH = configuration_error(
+    "C269",
+    "source {source}: no table matches {patterns}",
+    "correct the database in the URL or --tables, or create a table first",
+    cause="A new lake needs a table, so that a typing error is not an empty folder. Tables that "
+    "are made later are followed, too.",
+    example={"patterns": ["shop.orders"]},
+)
+KEYLESS = notice(
+    "C270",
+    "these tables have no primary key, so they do not come into the folder: {tables}",
+    'for their rows, append [[tables]] with match = ["DATABASE.TABLE"] and mode = "rows" to '
+    "{job}, grant LOCK TABLES, ask for a copy (binlog-connector snapshot {connector} "
+    "DATABASE.TABLE), and start again; or add a primary key",
+    cause="Without a key, nothing says which row was changed. The mode rows keeps all rows of such "
+    "a table, equal ones as often as the source has them.",
+    example={
+        "tables": ["shop.events"],
+        "job": "lake/_cdc/stream_job.toml",
+        "connector": "lake/_cdc/connector.toml",
+    },
+)
+DISAGREE = configuration_error(
+    "C271",
+    "{key} is {here} in {connector}, and {there} in {job}",
+    "write the same into both files",
+    cause="The Spark job of a lake reads what its connector has written.",
+    example={
+        "key": "kafka.topic_prefix",
+        "here": "lake",
+        "connector": "lake/_cdc/connector.toml",
+        "there": "other",
+        "job": "lake/_cdc/stream_job.toml",
+    },
+)
+ADDRESS = configuration_error(
+    "C272",
+    "another program listens at {address}, where a program of {folder} shows its state",
+    "if it is one of this lake that was started by itself, end it; else give the lake another "
+    "address as metrics.listen or metrics.mirror in the files of {state}",
+    cause="Both programs of a lake have an address for metrics and the status page. Only one "
+    "process can have it.",
+    example={"address": "127.0.0.1:21083", "folder": "lake", "state": "lake/_cdc"},
+)
+START_OVER = ErrorCode(
+    "C273",
+    "{program} has ended with exit code {exit_code}, and cannot go on with the source as it is "
+    "now; the end of {log}:\n{tail:lines}",
+    "the tables stay as they are; for tables of the source as it is now, choose another folder: "
+    "binlog-connector up {url} --to OTHER; if the files of {folder} should name another server, "
+    "correct them",
+    cause="The source was reset, was restored, or is another server, or it has purged what was not "
+    "read. Instead of a pipeline with a new name, start a new lake.",
+    example={
+        "program": "the connector",
+        "exit_code": 3,
+        "log": "lake/_cdc/connector.log",
+        "tail": "…",
+        "url": "mysql://cdc@db:3306",
+        "folder": "lake/_cdc",
+    },
+)
+LOG_GONE = ErrorCode(
+    "C274",
+    "{folder}: the log of this lake is not in {log} any more",
+    "put it back; if it is lost, choose another folder, which gets a copy of all tables: "
+    "binlog-connector up {url} --to OTHER",
+    cause="The log has the position in the source, and changes that the tables may lack. Somebody "
+    "has moved or deleted it.",
+    example={"folder": "lake", "log": "lake/_cdc/log", "url": "mysql://cdc@db:3306"},
 )

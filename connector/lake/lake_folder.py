@@ -17,6 +17,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 PIPELINE: Final = "lake"
 # The Spark job makes a folder of this name for what it keeps about the mirror.
 _STATE: Final = "_cdc"
+_PATH: Final = "--to"
 
 _CONNECTOR: Final = """\
 # binlog-connector run {path}
@@ -104,6 +106,11 @@ class LakeOptions:
     listen: str | None  # HOST:PORT of the page; None: a free port of this machine
 
     @property
+    def followed(self) -> SourceSettings:
+        """The source with its tables."""
+        return self.source.model_copy(update={"tables": list(self.tables)})
+
+    @property
     def recorded(self) -> dict[str, str]:
         """What must be the same at each start, by the name of its argument."""
         source = self.source
@@ -125,6 +132,9 @@ class LakeFolder:
         self.job_config = self.state / "stream_job.toml"
         self.job_log = self.state / "stream_job.log"
         self.job_lines = self.state / "stream_job.jsonl"
+        self.log = self.state / "log"
+        # Of the log of this lake: a process that does not find it makes an empty one.
+        self._mark = self.log / "lake"
         self._record = self.state / "lake.json"
         self._password = self.state / "source.password"
         self._lock: int | None = None
@@ -161,17 +171,52 @@ class LakeFolder:
 
         Raises ConfigError if the folder cannot be written.
         """
+        self.write_password(options.source.read_password())
         try:
-            self._password.touch(mode=0o600)
-            self._password.write_text(options.source.read_password(), encoding="utf-8")
+            self.log.mkdir(mode=0o700, exist_ok=True)
+            self._mark.touch()
             for path, text in self.new_files(options).items():
                 path.write_text(text, encoding="utf-8")
             # The last file: a start that ended before it writes all of them again.
             partial = self._record.with_suffix(".new")
-            partial.write_text(json.dumps(options.recorded, indent=2) + "\n", encoding="utf-8")
+            record = {_PATH: str(self.path), **options.recorded}
+            partial.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
             partial.replace(self._record)
         except OSError as error:
             raise self._failure(error) from error
+
+    def require_own_path(self) -> None:
+        """Raise ConfigError if the lake was made under another path, which its files name.
+
+        A copy of a lake would write to the log of the first one.
+        """
+        made_as = json.loads(self._record.read_text("utf-8")).get(_PATH)
+        if made_as is None or Path(made_as) == self.path:
+            return
+        with suppress(OSError):
+            if self.path.samefile(made_as):
+                return
+        raise ConfigError(lake_errors.MOVED, folder=self.path, made_as=made_as, state=self.state)
+
+    def read_password(self) -> str:
+        """Return the password that the connector uses. Raises ConfigError if it is not there."""
+        try:
+            return self._password.read_text(encoding="utf-8")
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def write_password(self, password: str) -> None:
+        """Keep another password. Raises ConfigError if the folder cannot be written."""
+        try:
+            self._password.touch(mode=0o600)
+            self._password.write_text(password, encoding="utf-8")
+        except OSError as error:
+            raise self._failure(error) from error
+
+    @property
+    def has_log(self) -> bool:
+        """Whether the log that was made with the lake is there."""
+        return self._mark.exists()
 
     def files(self) -> dict[Path, str]:
         """Return the configuration files of the programs, which the user may have changed."""
@@ -210,7 +255,7 @@ class LakeFolder:
             "server_id": source.server_id,
             "tables": toml_value(list(options.tables)),
             "tls": f"tls = {toml_value(tls)}\n" if tls else "",
-            "log": toml_value((self.state / "log").as_uri()),
+            "log": toml_value(self.log.as_uri()),
             "listen": toml_value(options.listen or f"127.0.0.1:{free_port()}"),
             "mirror_listen": toml_value(f"127.0.0.1:{free_port()}"),
             "mirror": toml_value(str(self.path)),

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import socket
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from connector.binlog.gtid import contains_all, parse_gtid_set
-from connector.foundation.errors import DefiniteError
+from connector.foundation.errors import ConfigError, DefiniteError
+from connector.foundation.errors.catalogue import codes
 from connector.foundation.settings.configuration import load_settings
+from connector.foundation.settings.log_folder import folder_of
 from connector.lake import lake_errors
 from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.metrics.source_watch import SourceLog, read_source_log
@@ -24,11 +27,12 @@ from connector.stream.status.model import PipelineStatus, State
 from connector.stream.status.status_client import NoAnswer, fetch_status
 from local_stack.java import java_runtime
 from local_stack.process import GuardedProcess, log_tail
-from stream_jobs.cuts import Cut, latest_cut
+from stream_jobs.cuts import NO_KEY, Cut, latest_cut
 from stream_jobs.delta.storages import storage_of
+from stream_jobs.settings import Settings as JobSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
 
@@ -39,6 +43,8 @@ _LOOK_SECONDS: Final = 0.25
 _END_SECONDS: Final = 30.0
 # A copy that has failed is told, and is not waited for.
 _FAILED: Final = "failed"
+# In the fix of an error that a pipeline with the same name cannot get over.
+_NEW_PIPELINE: Final = re.compile(r"\b(new|another) name\b|\bstart over\b")
 _BEFORE_STREAMING: Final = frozenset({State.STARTING, State.STOPPED, State.UNKNOWN})
 
 
@@ -46,9 +52,11 @@ class LakePipeline:
     """The running programs of one lake."""
 
     def __init__(self, folder: LakeFolder) -> None:
-        """Raises ConfigError if somebody has made a file of the lake wrong."""
+        """Raises ConfigError for wrong files, and DefiniteError if the log is not there."""
         self.folder = folder
         self._settings = load_settings(folder.connector_config)
+        self._require_same_log()
+        self._look_at_log()
         self._processes: dict[str, tuple[GuardedProcess, Path]] = {}
 
     def __enter__(self) -> Self:
@@ -70,16 +78,11 @@ class LakePipeline:
         self._end()
 
     def check(self) -> None:
-        """Raise DefiniteError with the end of its log if a program has ended by itself."""
+        """Raise DefiniteError if a program has ended by itself, or if the log was taken away."""
         for program, (process, log) in self._processes.items():
             if not process.is_running:
-                raise DefiniteError(
-                    lake_errors.ENDED,
-                    program=program,
-                    exit_code=process.exit_code,
-                    log=log,
-                    tail=last_words(log),
-                )
+                raise self._ended(program, process.exit_code, log)
+        self._look_at_log()
 
     def status(self) -> PipelineStatus | None:
         """Return what the programs say of themselves; None until they answer."""
@@ -97,11 +100,12 @@ class LakePipeline:
         """Return the newest moment of all tables. Raises MirrorError if it cannot be read."""
         return latest_cut(storage_of(str(self.folder.path)), str(self.folder.path))
 
-    def catch_up(self, on_look: Callable[[], None]) -> None:
-        """Wait until the tables have all that the source has committed by now.
+    def catch_up(self, on_look: Callable[[], None]) -> Cut:
+        """Wait until the tables have all that the source has committed by now; return that cut.
 
-        `on_look` is called several times a second. Raises as `check`, and SourceUnavailable or
-        SourceRefused if the source does not say what it has committed.
+        It may leave out tables that cannot go on (`require_all`). `on_look` is called several times
+        a second. Raises as `check`, and SourceUnavailable or SourceRefused if the source does not
+        say what it has committed.
         """
         while not self._is_streaming():
             self._look(on_look)
@@ -110,13 +114,62 @@ class LakePipeline:
         while True:
             cut = self.last_cut()
             if cut is not None and _has(cut, log) and self._is_streaming():
-                return
+                return cut
             self._look(on_look)
+
+    def require_all(self, cut: Cut) -> None:
+        """Raise DefiniteError for a table with a key that `cut` leaves out."""
+        for table, why in cut.left_out.items():
+            if why != NO_KEY:
+                facts = {"folder": self.folder.path, "config": self.folder.job_config}
+                raise DefiniteError(lake_errors.LEFT_OUT, **facts, table=table, why=why)
+
+    def _require_same_log(self) -> None:
+        """Raise ConfigError unless the job reads what the connector writes."""
+        ours = self._settings.kafka
+        others = JobSettings.load(self.folder.job_config).kafka
+        for key in ("bootstrap_servers", "topic_prefix"):
+            here, there = getattr(ours, key), getattr(others, key)
+            if here != there:
+                raise ConfigError(
+                    lake_errors.DISAGREE,
+                    key=f"kafka.{key}",
+                    here=here,
+                    connector=self.folder.connector_config,
+                    there=there,
+                    job=self.folder.job_config,
+                )
+
+    def _look_at_log(self) -> None:
+        """Raise DefiniteError if the log was taken away, unless the user has named another one."""
+        folder = self.folder
+        if folder_of(self._settings.kafka.bootstrap_servers) == folder.log and not folder.has_log:
+            facts = {"folder": folder.path, "log": folder.log, "url": self._url}
+            raise DefiniteError(lake_errors.LOG_GONE, **facts)
+
+    @property
+    def _url(self) -> str:
+        source = self._settings.source
+        return f"mysql://{source.user}@{source.host}:{source.port}"
+
+    def _ended(self, program: str, exit_code: int | None, log: Path) -> DefiniteError:
+        """Return what to say of a program that has ended by itself."""
+        words = last_words(log)
+        facts = {"program": program, "exit_code": exit_code, "log": log, "tail": str(words)}
+        code = None if words.code is None else codes().get(words.code)
+        if code is None or not _NEW_PIPELINE.search(code.fix):
+            return DefiniteError(lake_errors.ENDED, **facts)
+        facts |= {"url": self._url, "folder": self.folder.state}
+        return DefiniteError(lake_errors.START_OVER, **facts)
 
     def _start(self) -> None:
         folder = self.folder
         metrics = self._settings.metrics
-        await_free([each for each in (metrics.listen, metrics.mirror) if each is not None])
+        for address in (metrics.listen, metrics.mirror):
+            if address is not None and not await_free(address, _END_SECONDS):
+                raise ConfigError(
+                    lake_errors.ADDRESS, address=address, folder=folder.path, state=folder.state
+                )
         java_home = str(java_runtime().parents[1])
         run = [sys.executable, "-m", "connector", "run", str(folder.connector_config)]
         job = [sys.executable, "-m", "stream_jobs", str(folder.job_config)]
@@ -149,31 +202,41 @@ class LakePipeline:
         time.sleep(_LOOK_SECONDS)
 
 
-def await_free(addresses: Sequence[str], seconds: float = _END_SECONDS) -> None:
-    """Wait until nobody listens at `addresses`: programs whose owner was killed end by themselves.
+def await_free(address: str, seconds: float) -> bool:
+    """Wait until nobody listens at `address`; return False if somebody does after so many seconds.
 
-    After so many seconds, the programs that are started say what is wrong.
+    Programs whose owner was killed end by themselves.
     """
     ends_at = time.monotonic() + seconds
-    for address in addresses:
-        host, _, port = address.rpartition(":")
-        while time.monotonic() < ends_at:
-            with suppress(OSError):
-                socket.create_server((host.strip("[]"), int(port))).close()
-                break
-            time.sleep(_LOOK_SECONDS)
+    host, _, port = address.rpartition(":")
+    while time.monotonic() < ends_at:
+        with suppress(OSError):
+            socket.create_server((host.strip("[]"), int(port))).close()
+            return True
+        time.sleep(_LOOK_SECONDS)
+    return False
 
 
-def last_words(log: Path) -> str:
+class LastWords(NamedTuple):
+    """What a log says last."""
+
+    text: str
+    code: str | None = None  # of the error
+
+    def __str__(self) -> str:
+        """Return the text with its code before it."""
+        return self.text if self.code is None else f"[{self.code}] {self.text}"
+
+
+def last_words(log: Path) -> LastWords:
     """Return the last error in a log of JSON lines; without one, its last lines."""
     tail = log_tail(log)
     for line in reversed(tail.splitlines()):
         with suppress(ValueError):
             entry = json.loads(line)
             if isinstance(entry, dict) and "error.message" in entry:
-                code = entry.get("error.code")
-                return f"[{code}] {entry['error.message']}" if code else entry["error.message"]
-    return tail
+                return LastWords(entry["error.message"], entry.get("error.code"))
+    return LastWords(tail)
 
 
 def _has(cut: Cut, log: SourceLog) -> bool:

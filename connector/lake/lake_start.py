@@ -1,4 +1,7 @@
-"""Starts a lake, for `up` and for notebooks: what is wrong is said before anything is written."""
+"""Starts a lake, for `up` and for notebooks: what is wrong is said before anything is written.
+
+An existing lake is not checked like a new one: its connector does that at each start.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,22 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from connector.foundation.errors import ConfigError
+from connector.foundation.errors.message import Message
+from connector.foundation.settings.file_settings import UnfitValueError
+from connector.foundation.settings.values import as_table_pattern
 from connector.lake import lake_errors
 from connector.lake.lake_folder import LakeFolder, LakeOptions
-from connector.replication.server.addresses import source_settings
+from connector.replication.server.addresses import address_of, source_settings
+from connector.replication.server.identity import version_of
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.source.followed_tables import base_tables, followed_table_filter
+from connector.stream.source.row_image_gaps import key_gaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from connector.foundation.settings.sections import SourceSettings
     from connector.lake.lake_pipeline import LakePipeline
 
 
@@ -29,12 +40,17 @@ def options_of(
 ) -> LakeOptions:
     """Return the choices for a new lake; `password` replaces that of `url`.
 
-    Without patterns of `tables`, those of the database in `url`. Raises ConfigError for a URL with
-    a mistake; its text never contains the password.
+    Without patterns of `tables`, those of the database in `url`. Raises ConfigError for a URL or a
+    pattern with a mistake; its text never contains the password.
     """
     parts = urlsplit(url)
     database = unquote(parts.path.strip("/"))
     source = source_settings(parts._replace(path="").geturl(), password=password)
+    for pattern in tables:
+        try:
+            as_table_pattern(pattern)
+        except UnfitValueError as error:
+            raise ConfigError(error.message.code, **error.message.facts) from error
     patterns = tables or [f"{database}.*" if database else "*.*"]
     return LakeOptions(source, patterns, ["delta", "iceberg"] if iceberg else ["delta"], listen)
 
@@ -54,24 +70,61 @@ def lake_of(path: Path, options: LakeOptions | None) -> LakeFolder:
 
 @contextmanager
 def running(
-    folder: LakeFolder, options: LakeOptions | None, check: Callable[[LakeOptions], None]
+    folder: LakeFolder,
+    options: LakeOptions | None,
+    check: Callable[[SourceSettings], None],
+    tell: Callable[[Message], None],
 ) -> Iterator[LakePipeline]:
     """Run the two programs of a lake until the block ends; a new lake gets its files first.
 
-    `check` raises what keeps the source of a new lake from being followed. Raises ConfigError for a
-    lake that was made with other options, or that another process keeps.
+    For a new lake, `check` raises what keeps the source from being followed, and `tell` gets what
+    the user has to decide. Raises ConfigError for a lake that was made with other options or in
+    another folder, or that another process keeps, and for tables that the source does not have;
+    SourceRefused if a new password of an existing lake is wrong.
     """
     from connector.lake.lake_pipeline import LakePipeline  # noqa: PLC0415  # an extra
 
     if options is not None and not folder.is_lake:
-        check(options)
+        check(options.followed)
+        _look_at_tables(folder, options.followed, tell)
     folder.lock()
     try:
-        if options is not None and folder.is_lake:
-            folder.require(options)
+        if folder.is_lake:
+            folder.require_own_path()
+            if options is not None:
+                folder.require(options)
+                _take_password(folder, options.source)
         elif options is not None:
             folder.write(options)
         with LakePipeline(folder) as pipeline:
             yield pipeline
     finally:
         folder.unlock()
+
+
+def _look_at_tables(
+    folder: LakeFolder, source: SourceSettings, tell: Callable[[Message], None]
+) -> None:
+    """Raise ConfigError if no table is followed; tell which ones cannot be in the lake."""
+    with MysqlServer.connect(source) as server:
+        wanted = followed_table_filter(server, source)
+        followed = [one for one in base_tables(server) if wanted.follows(one.database, one.name)]
+        gaps = list(key_gaps(server, version_of(server.identity), followed))
+    if not followed:
+        address = address_of(source)
+        raise ConfigError(lake_errors.NO_MATCH, source=address, patterns=source.tables)
+    for gap in gaps:
+        facts = {
+            "job": folder.job_config,
+            "connector": folder.connector_config,
+            "tables": [name for name, _ in gap.places],
+        }
+        tell(Message(lake_errors.KEYLESS, facts))
+
+
+def _take_password(folder: LakeFolder, source: SourceSettings) -> None:
+    """Keep the password of `source` if it is a new one that the server takes."""
+    password = source.read_password()
+    if password and password != folder.read_password():
+        MysqlServer.connect(source).close()
+        folder.write_password(password)

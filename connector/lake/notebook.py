@@ -7,6 +7,7 @@ have. `DeltaTable.to_pyarrow_table` and `DeltaTable.to_pandas` refuse both.
 from __future__ import annotations
 
 import time
+import warnings
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable
 
+    from connector.foundation.errors.message import Message
+    from connector.foundation.settings.sections import SourceSettings
     from connector.lake.lake_folder import LakeFolder, LakeOptions
     from stream_jobs.cuts import Cut
 
@@ -66,7 +69,7 @@ class Lake:
             raise ConfigError(lake_errors.EXTRA, said="No module named 'deltalake'")
         self._folder = lake_of(path, options)
         with ExitStack() as stack:
-            self._pipeline = stack.enter_context(running(self._folder, options, _check))
+            self._pipeline = stack.enter_context(running(self._folder, options, _check, _tell))
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -92,9 +95,9 @@ class Lake:
     def wait(self, timeout: float | None = None) -> None:
         """Wait until the tables have everything that the source has committed at this call.
 
-        Raises TransientError after `timeout` seconds, and DefiniteError if one of the programs
-        cannot go on; SourceUnavailable or SourceRefused if the source does not say what it has
-        committed.
+        Raises TransientError after `timeout` seconds, and DefiniteError if one of the programs or
+        one of the tables cannot go on; SourceUnavailable or SourceRefused if the source does not
+        say what it has committed.
         """
         end = None if timeout is None else time.monotonic() + timeout
 
@@ -108,7 +111,7 @@ class Lake:
                     state=self._pipeline.state_words(),
                 )
 
-        self._pipeline.catch_up(look)
+        self._pipeline.require_all(self._pipeline.catch_up(look))
 
     def tables(self) -> list[str]:
         """Return the names of the tables that are copied, as `database.table`."""
@@ -162,8 +165,11 @@ def table_of(folder: LakeFolder, cut: Cut | None, name: str) -> LakeTable:
     raise ConfigError(lake_errors.NO_TABLE, **facts, names=names)
 
 
-def _check(options: LakeOptions) -> None:
+def _tell(message: Message) -> None:
+    warnings.warn(str(message), stacklevel=2)
+
+
+def _check(source: SourceSettings) -> None:
     """Raise SourceRefused with what the source lacks, and how to change it."""
-    source = options.source.model_copy(update={"tables": list(options.tables)})
     with MysqlServer.connect(source) as server:
         check_setup(server, source, Severity.ERROR)

@@ -16,6 +16,6 @@ the source had after one of its commits.
 `storage` is a `stream_jobs.delta.storage.Storage`, for example `storage_of(mirror.path)`.
 """
 
-from stream_jobs.cuts.cut import Cut, CutTable, cut_at, latest_cut, read_cuts
+from stream_jobs.cuts.cut import NO_KEY, Cut, CutTable, cut_at, latest_cut, read_cuts
 
-__all__ = ["Cut", "CutTable", "cut_at", "latest_cut", "read_cuts"]
+__all__ = ["NO_KEY", "Cut", "CutTable", "cut_at", "latest_cut", "read_cuts"]

@@ -25,6 +25,9 @@ from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import OWN_FOLDER
 
+# Why a cut leaves out a table without a key, in the modes that need one.
+NO_KEY: Final = "it has no primary key, and so no mirror"
+
 
 class CutTable(NamedTuple):
     """A table at a cut."""

@@ -25,7 +25,7 @@ from typing import Final
 
 from connector.foundation.errors.message import Message
 from stream_jobs.cuts import cut_errors
-from stream_jobs.cuts.cut import Cut, CutStore, CutTable
+from stream_jobs.cuts.cut import NO_KEY, Cut, CutStore, CutTable
 from stream_jobs.cuts.cut_target import CutTarget, CutTargetFinder
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.delta.housekeeping import Retention
@@ -42,7 +42,6 @@ from stream_jobs.tables.topic_state import TopicState, TopicStates
 _PAUSE_SECONDS: Final = 0.01
 # A record of a row without one of progress: it comes with the same Kafka transaction.
 _PATIENCE_SECONDS: Final = 5.0
-_NO_KEY: Final = "it has no primary key, and so no mirror"
 
 
 class CutCoordinator:
@@ -209,7 +208,7 @@ class CutCoordinator:
                 continue
             state = self._states.of(topic)
             if state.is_keyless:
-                missing[self._states.name(topic)] = _NO_KEY
+                missing[self._states.name(topic)] = NO_KEY
             elif state.is_known and not state.is_skipped:
                 yield state
 

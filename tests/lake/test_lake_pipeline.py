@@ -1,17 +1,41 @@
-"""What a lake says of programs that have ended, and how it waits for those of an earlier start."""
+"""What a lake says of programs that have ended, of its log, and of those that run already."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import shutil
 import socket
 import threading
 import time
 from typing import TYPE_CHECKING
 
-from connector.lake.lake_pipeline import await_free, last_words
+import pytest
+
+from connector.errors import ConfigError, DefiniteError
+from connector.foundation.errors.code import ErrorCode
+from connector.lake import lake_errors, lake_pipeline
+from connector.lake.lake_folder import LakeFolder
+from connector.lake.lake_pipeline import LakePipeline, await_free, last_words
+from connector.lake.lake_start import options_of
+from local_stack.process import GuardedProcess
+from stream_jobs.cuts import NO_KEY, Cut
+from tests.foundation.errors.texts import shown
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+CUT = Cut("0" * 38, "mysql", None, "binlog.000001:4", None, 0, {}, {})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> LakeFolder:
+    own = LakeFolder(tmp_path / "lake")
+    options = options_of("mysql://cdc:secret@db:3306/shop", None, [], iceberg=False)
+    own.lock()
+    own.write(options)
+    own.unlock()
+    return own
 
 
 def test_a_start_waits_for_the_programs_of_the_one_before() -> None:
@@ -25,7 +49,7 @@ def test_a_start_waits_for_the_programs_of_the_one_before() -> None:
 
     timer = threading.Timer(0.5, close)
     timer.start()
-    await_free([address])
+    assert await_free(address, 30.0)
     assert closed_at
     assert time.monotonic() >= closed_at[0]
     timer.join()
@@ -33,7 +57,7 @@ def test_a_start_waits_for_the_programs_of_the_one_before() -> None:
 
 def test_a_start_does_not_wait_for_others_for_ever() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        await_free([f"127.0.0.1:{listener.getsockname()[1]}"], 0.3)
+        assert not await_free(f"127.0.0.1:{listener.getsockname()[1]}", 0.3)
 
 
 def test_the_last_error_of_a_log_is_what_a_person_needs(tmp_path: Path) -> None:
@@ -41,10 +65,95 @@ def test_the_last_error_of_a_log_is_what_a_person_needs(tmp_path: Path) -> None:
     error = {"message": "failed", "error.code": "C603", "error.message": "in use"}
     lines = [{"message": "started"}, error, {"message": "stopped"}]
     log.write_text("".join(f"{json.dumps(line)}\n" for line in lines) + "no JSON\n[1]\n")
-    assert last_words(log) == "[C603] in use"
+    assert str(last_words(log)) == "[C603] in use"
 
 
 def test_without_an_error_the_last_lines_are_shown(tmp_path: Path) -> None:
     log = tmp_path / "job.jsonl"
     log.write_text('{"message": "started"}\nKilled\n')
-    assert last_words(log) == '{"message": "started"}\nKilled'
+    assert str(last_words(log)) == '{"message": "started"}\nKilled'
+
+
+def test_both_programs_of_a_lake_use_one_log(folder: LakeFolder) -> None:
+    text = folder.job_config.read_text()
+    folder.job_config.write_text(text.replace('topic_prefix = "lake"', 'topic_prefix = "other"'))
+    with pytest.raises(ConfigError) as raised:
+        LakePipeline(folder)
+    facts: dict[str, object] = {"connector": folder.connector_config, "job": folder.job_config}
+    facts |= {"key": "kafka.topic_prefix", "here": "lake", "there": "other"}
+    assert str(raised.value) == shown(lake_errors.DISAGREE, **facts)
+
+
+def test_a_log_that_is_moved_or_replaced_ends_a_lake_and_keeps_it_from_a_start(
+    folder: LakeFolder,
+) -> None:
+    away = folder.state / "moved"
+    pipeline = LakePipeline(folder)
+    pipeline.check()
+    folder.log.rename(away)
+    for _ in range(2):
+        with pytest.raises(DefiniteError) as raised:
+            pipeline.check()
+        facts = {"folder": folder.path, "log": folder.log, "url": "mysql://cdc@db:3306"}
+        assert str(raised.value) == shown(lake_errors.LOG_GONE, **facts)
+        with pytest.raises(DefiniteError):
+            LakePipeline(folder)
+        # A process that looks for the log makes an empty one.
+        folder.log.mkdir(exist_ok=True)
+    folder.log.rmdir()
+    away.rename(folder.log)
+    LakePipeline(folder).check()
+
+
+def test_a_lake_whose_log_somebody_has_moved_to_brokers_needs_no_folder(folder: LakeFolder) -> None:
+    for path, text in folder.files().items():
+        path.write_text(text.replace(folder.log.as_uri(), "kafka:9092"))
+    shutil.rmtree(folder.log)
+    LakePipeline(folder).check()
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [("S431", lake_errors.START_OVER), ("S223", lake_errors.ENDED)]
+)
+def test_a_program_that_cannot_go_on_with_its_source_names_the_way_of_a_lake(
+    folder: LakeFolder, error: str, code: ErrorCode
+) -> None:
+    log = folder.connector_log
+    log.write_text(json.dumps({"error.code": error, "error.message": "so it is"}) + "\n")
+    pipeline = LakePipeline(folder)
+    process = GuardedProcess(["sh", "-c", "exit 3"], log, {})
+    assert process.wait(10.0)
+    pipeline._processes["the connector"] = process, log
+    with pytest.raises(DefiniteError) as raised:
+        pipeline.check()
+    facts = {"program": "the connector", "exit_code": 3, "log": log, "tail": f"[{error}] so it is"}
+    if code is lake_errors.START_OVER:
+        facts |= {"url": "mysql://cdc@db:3306", "folder": folder.state}
+    assert str(raised.value) == shown(code, **facts)
+
+
+def test_a_program_that_was_started_by_itself_is_not_started_again(
+    folder: LakeFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lake_pipeline, "_END_SECONDS", 0.1)
+    pipeline = LakePipeline(folder)
+    address = pipeline._settings.metrics.listen
+    assert address is not None
+    host, _, port = address.rpartition(":")
+    with (
+        socket.create_server((host, int(port))),
+        pytest.raises(ConfigError) as raised,
+        pipeline,
+    ):
+        pass
+    facts = {"address": address, "folder": folder.path, "state": folder.state}
+    assert str(raised.value) == shown(lake_errors.ADDRESS, **facts)
+
+
+def test_a_table_with_a_key_that_a_cut_leaves_out_is_an_error(folder: LakeFolder) -> None:
+    pipeline = LakePipeline(folder)
+    pipeline.require_all(dataclasses.replace(CUT, left_out={"shop.events": NO_KEY}))
+    with pytest.raises(DefiniteError) as raised:
+        pipeline.require_all(dataclasses.replace(CUT, left_out={"shop.orders": "[M218] no"}))
+    facts = {"folder": folder.path, "table": "shop.orders", "config": folder.job_config}
+    assert str(raised.value) == shown(lake_errors.LEFT_OUT, **facts, why="[M218] no")

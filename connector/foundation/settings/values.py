@@ -42,7 +42,8 @@ def _matching(pattern: str, code: ErrorCode) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _as_table_pattern(value: str) -> str:
+def as_table_pattern(value: str) -> str:
+    """Return a pattern of tables; raises UnfitValueError unless it is DATABASE.TABLE."""
     database, _, table = value.partition(".")
     if not (database and table):
         is_database = bool(value) and "." not in value
@@ -110,7 +111,7 @@ _START = (
 )
 
 Port = Annotated[int, Field(ge=1, le=65535)]
-TablePattern = Annotated[str, AfterValidator(_as_table_pattern)]
+TablePattern = Annotated[str, AfterValidator(as_table_pattern)]
 ColumnPattern = Annotated[str, AfterValidator(_as_column_pattern)]
 MessageKey = Annotated[str, AfterValidator(_as_message_key)]
 FlatField = Annotated[str, AfterValidator(_as_flat_field)]

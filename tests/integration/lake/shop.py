@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import uuid
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_stack import connect
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from local_stack import Server
 
 PASSWORD = "se:cr@t"
@@ -59,3 +63,28 @@ def children(*words: object) -> list[int]:
             if "guard.py" not in command and all(str(word) in command for word in words):
                 found.append(int(file.parent.name))
     return found
+
+
+def up(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "connector", "up", *map(str, arguments)]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@contextmanager
+def running(log: Path, *arguments: object) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "connector", "up", *map(str, arguments)]
+    with log.open("ab") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()

@@ -6,9 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from deltalake.exceptions import TableNotFoundError
@@ -18,38 +17,9 @@ from connector.lake import lake_errors
 from connector.lake.demo.stack import read_mirror
 from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until
-from tests.integration.lake.shop import PASSWORD, PATIENCE_SECONDS, Shop, children
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+from tests.integration.lake.shop import PASSWORD, PATIENCE_SECONDS, Shop, children, running, up
 
 pytestmark = pytest.mark.server
-
-
-def up(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "connector", "up", *map(str, arguments)]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_SECONDS,
-        stdin=subprocess.DEVNULL,
-    )
-
-
-@contextmanager
-def running(log: Path, *arguments: object) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "connector", "up", *map(str, arguments)]
-    with log.open("ab") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
 
 
 def rows(lake: Path, shop: Shop) -> list[dict[str, Any]]:
