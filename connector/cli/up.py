@@ -12,8 +12,9 @@ from io import StringIO
 from subprocess import call
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
+from rich.text import Text
 
 from connector.cli.check import check_sources
 from connector.cli.exit_codes import errors, say, tell_all, warn
@@ -124,8 +125,10 @@ def _display(pipeline: LakePipeline) -> Iterator[Callable[[], None]]:
     with Live(console=console, auto_refresh=False, transient=True) as live:
 
         def show() -> None:
-            status = pipeline.status()
-            live.update("starting …" if status is None else render_status(status), refresh=True)
+            status, problem = pipeline.status(), pipeline.folder.problem
+            state = "starting …" if status is None else render_status(status)
+            warning = [] if problem is None else [Text(visible(str(problem)), "bold red")]
+            live.update(Group(*warning, state), refresh=True)
 
         yield show
 
@@ -135,12 +138,17 @@ class LakeLines:
 
     def __init__(self, pipeline: LakePipeline) -> None:
         self._pipeline = pipeline
+        self._problem = ""
         self._state = ""
         self._tables: set[str] = set()
         self._cut = 0
 
     def show(self) -> None:
         """Say what is new."""
+        problem = str(self._pipeline.folder.problem or "")
+        if problem and not self._problem:
+            warn(problem)
+        self._problem = problem
         status = self._pipeline.status()
         if status is None:
             return

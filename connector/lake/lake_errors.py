@@ -166,3 +166,11 @@ LOG_GONE = ErrorCode(
     "has moved or deleted it.",
     example={"folder": "lake", "log": "lake/_cdc/log", "url": "mysql://cdc@db:3306"},
 )
+DISK_FULL = notice(
+    "C275",
+    "{folder}: the disk is full, so changes wait at the source",
+    "make room; both programs go on by themselves",
+    cause="Log and tables are on the disk of the lake. Nothing is lost while the source keeps its "
+    "binary log.",
+    example={"folder": "lake"},
+)

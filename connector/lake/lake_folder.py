@@ -20,9 +20,11 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import disk_usage
 from typing import TYPE_CHECKING, Final
 
 from connector.foundation.errors import ConfigError
+from connector.foundation.errors.message import Message
 from connector.foundation.settings.toml_text import toml_value
 from connector.lake import lake_errors
 from local_stack.server import free_port
@@ -36,6 +38,8 @@ PIPELINE: Final = "lake"
 # The Spark job makes a folder of this name for what it keeps about the mirror.
 _STATE: Final = "_cdc"
 _PATH: Final = "--to"
+# A batch of the Spark job needs some files of a few KB each.
+_ROOM_BYTES: Final = 1024 * 1024
 
 _CONNECTOR: Final = """\
 # binlog-connector run {path}
@@ -217,6 +221,13 @@ class LakeFolder:
     def has_log(self) -> bool:
         """Whether the log that was made with the lake is there."""
         return self._mark.exists()
+
+    @property
+    def problem(self) -> Message | None:
+        """What keeps the programs from writing now, if the lake itself can see it."""
+        if disk_usage(self.path).free >= _ROOM_BYTES:
+            return None
+        return Message(lake_errors.DISK_FULL, {"folder": self.path})
 
     def files(self) -> dict[Path, str]:
         """Return the configuration files of the programs, which the user may have changed."""

@@ -91,6 +91,8 @@ class LakePipeline:
 
     def state_words(self) -> str:
         """Return the state of both programs for a person, with its reason."""
+        if (problem := self.folder.problem) is not None:
+            return problem.what
         status = self.status()
         if status is None:
             return "starting"

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.cli.up import LakeLines
 from connector.errors import ConfigError, DefiniteError
 from connector.foundation.errors.code import ErrorCode
-from connector.lake import lake_errors, lake_pipeline
+from connector.lake import lake_errors, lake_folder, lake_pipeline
 from connector.lake.lake_folder import LakeFolder
 from connector.lake.lake_pipeline import LakePipeline, await_free, last_words
 from connector.lake.lake_start import options_of
@@ -157,3 +158,22 @@ def test_a_table_with_a_key_that_a_cut_leaves_out_is_an_error(folder: LakeFolder
         pipeline.require_all(dataclasses.replace(CUT, left_out={"shop.orders": "[M218] no"}))
     facts = {"folder": folder.path, "table": "shop.orders", "config": folder.job_config}
     assert str(raised.value) == shown(lake_errors.LEFT_OUT, **facts, why="[M218] no")
+
+
+def test_a_full_disk_is_said_once_until_there_was_room(
+    folder: LakeFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipeline = LakePipeline(folder)
+    lines = LakeLines(pipeline)
+    lines.show()
+    assert pipeline.state_words() == "starting"
+    said = shown(lake_errors.DISK_FULL, folder=folder.path)
+    for _ in range(2):
+        monkeypatch.setattr(lake_folder, "_ROOM_BYTES", 1 << 60)
+        lines.show()
+        lines.show()
+        assert capsys.readouterr() == ("", f"warning: {said}\n")
+        assert "the disk is full" in pipeline.state_words()
+        monkeypatch.setattr(lake_folder, "_ROOM_BYTES", 0)
+        lines.show()
+    assert capsys.readouterr() == ("", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -9,11 +10,12 @@ import pytest
 from deltalake import write_deltalake
 
 from connector.errors import ConfigError, DefiniteError
-from connector.lake import lake_errors
+from connector.lake import Lake, lake_errors
 from connector.lake.lake_folder import LakeFolder
-from connector.lake.notebook import table_of
+from connector.lake.notebook import LakeTable, table_of
 from stream_jobs.cuts import Cut, CutTable
 from tests.foundation.errors.texts import shown
+from tests.lake.notebook_cells import cells
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,3 +49,17 @@ def test_a_table_that_is_not_there_is_named_with_those_that_are(
     names = "none yet" if cut is None else ["shop.orders"]
     facts = {"folder": tmp_path, "table": "shop.order", "names": names}
     assert str(raised.value) == shown(lake_errors.NO_TABLE, **facts)
+
+
+def test_the_notebook_of_the_documents_calls_what_a_lake_has() -> None:
+    code = "\n".join(cells().values())
+    called = {
+        node.func.attr
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    of_rows = {"slice", "to_pylist"}
+    assert {"wait", "tables", "table", "to_pyarrow_table", "close"} | of_rows == called
+    assert [
+        name for name in called - of_rows if not (hasattr(Lake, name) or hasattr(LakeTable, name))
+    ] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +20,8 @@ from connector.errors import (
 from connector.lake import Lake, lake_errors, mirror
 from tests.integration.harness import wait_until
 from tests.integration.lake.shop import PASSWORD, PATIENCE_SECONDS, Shop, children
-from tests.selection import PROJECT
+from tests.lake.notebook_cells import cells
+from tests.length import FULL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,22 +30,6 @@ if TYPE_CHECKING:
     from connector.foundation.errors.code import ErrorCode
 
 pytestmark = pytest.mark.server
-
-NOTEBOOK = PROJECT / "docs" / "tasks" / "notebook.ipynb"
-
-
-def cells() -> dict[str, str]:
-    """Return the code of the notebook by the names of its cells.
-
-    A notebook is JSON, and its cells are Python without magic: Jupyter with its kernel and thirty
-    packages would run the same statements.
-    """
-    document = json.loads(NOTEBOOK.read_text("utf-8"))
-    return {
-        cell["id"]: "".join(cell["source"])
-        for cell in document["cells"]
-        if cell["cell_type"] == "code"
-    }
 
 
 def executed(code: str, names: dict[str, Any]) -> Any:
@@ -59,6 +43,7 @@ def executed(code: str, names: dict[str, Any]) -> Any:
     return None
 
 
+@pytest.mark.skipif(not FULL, reason="half a minute with Spark; `make test-all` runs it")
 @pytest.mark.spark
 def test_the_notebook_of_the_documents_reads_tables_that_follow_their_source(
     shop: Shop, tmp_path: Path, capfd: pytest.CaptureFixture[str]
