@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from benchmarks.data import DataFile
 
 QUICK_SCALE = 0.05
-# These need no server with data.
 # They print what they measure, and the documents do not have it.
 _PRINTED = ("replica", "formats", "mirror-formats", "page", "pace", "first-load", "lake")
 # What `--tables` is for.
 _SMALL_TABLES = {"mirror", "snapshot", "verify"}
-_WITHOUT_DATA = {*_PRINTED, "mirror", "report", "verify"} - {"formats", "page"}
+# These need no server with data.
+_WITHOUT_DATA = {*_PRINTED, "mirror", "report", "verify"} - {"formats", "lake", "page"}
 
 
 def _arguments() -> argparse.Namespace:
@@ -165,7 +165,7 @@ def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> No
         "first-load": lambda: measure_first_load(
             home, arguments.rows or int(LOADED_ROWS * arguments.scale), compiled
         ),
-        "lake": lambda: measure_lake(home, arguments.seconds, compiled),
+        "lake": lambda: measure_lake(home, data, arguments.runs, arguments.seconds, compiled),
     }
     for name in _PRINTED:
         if name in wanted:

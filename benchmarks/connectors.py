@@ -75,9 +75,14 @@ class OurConnector(Connector):
         database: str,
         compiled: Literal["require", "off"],
         settings: str = "",
+        log: Path | None = None,
     ) -> None:
-        """Run compiled or interpreted, with further sections of the configuration."""
+        """Run compiled or interpreted, with further sections of the configuration.
+
+        `log` is a folder for the log, in the place of the broker.
+        """
         super().__init__("binlog-connector", stack, prefix, database)
+        self.bootstrap = stack.bootstrap if log is None else log.as_uri()
         self._compiled = compiled
         self._settings = settings
 
@@ -106,7 +111,7 @@ start = "{begin}"
 mode = "disabled"
 get_server_public_key = true
 [kafka]
-bootstrap_servers = {json.dumps([self.stack.bootstrap])}
+bootstrap_servers = {json.dumps([self.bootstrap])}
 topic_prefix = "{self.prefix}"
 {self._settings}"""
         config = self.folder / f"{self.prefix}.toml"

@@ -26,8 +26,12 @@ from benchmarks.mirror_live import (
     write_rows,
 )
 from benchmarks.process import RunFailed, say, usage_of
-from benchmarks.stack import BROKER_MEMORY, BROKER_SETTINGS, PASSWORD, USER, Stack
+from benchmarks.replay import DATABASE as REPLAYED
+from benchmarks.replay import TABLES as REPLAYED_TABLES
+from benchmarks.stack import BROKER_MEMORY, BROKER_SETTINGS, PASSWORD, USER, Stack, stack
+from benchmarks.watch import Phase, Topics, watch
 from benchmarks.workload.stamps import DATABASE, TABLES
+from connector.kafka.folder.door import SOCKET
 from local_stack import KafkaBroker, MysqlServer
 from stream_jobs.delta.storages import LocalStorage
 
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Literal
 
+    from benchmarks.data import DataFile
     from benchmarks.home import Home
     from local_stack import Endpoint
 
@@ -50,9 +55,11 @@ _SEED_S: Final = 1.0
 _SETTLE_S: Final = 10.0
 
 
-def measure_lake(home: Home, seconds: float, compiled: Compiled) -> dict[str, Any]:
+def measure_lake(
+    home: Home, data: dict[str, DataFile], runs: int, seconds: float, compiled: Compiled
+) -> dict[str, Any]:
     """Return the figures of both ways, and print them; each state is held for `seconds`."""
-    figures = {}
+    figures: dict[str, Any] = {"into_log": _into_logs(home, data, runs, compiled)}
     for way, measure in (("folder", _without_broker), ("kafka", _with_broker)):
         folder = home.folder("lake")
         shutil.rmtree(folder)
@@ -94,6 +101,55 @@ class _Pipeline:
         }
 
 
+def _into_logs(
+    home: Home, data: dict[str, DataFile], runs: int, compiled: Compiled
+) -> dict[str, Any]:
+    """Return how fast the connector writes two binlog files into each log, one after the other."""
+    found: dict[str, list[dict[str, Any]]] = {"kafka": [], "folder": []}
+    with stack(home) as servers:
+        for number in range(runs):
+            for way, done in found.items():
+                folder = home.folder("lake") / f"log{number}"
+                log = folder if way == "folder" else None
+                connector = OurConnector(servers, f"{way}{number}", REPLAYED, compiled, log=log)
+                done.append(_into_log(connector, data, log))
+                say(f"into the log, {way}: {done[-1]}")
+                shutil.rmtree(folder, ignore_errors=True)
+    fastest = {
+        phase: {
+            way: max(run[phase]["messages_per_s"] for run in done) for way, done in found.items()
+        }
+        for phase in ("oltp", "bulk")
+    }
+    for phase, rates in fastest.items():
+        say(f"into the log, {phase}: {rates['folder'] / rates['kafka']:.2f} x Kafka")
+    return fastest
+
+
+def _into_log(
+    connector: OurConnector, data: dict[str, DataFile], log: Path | None
+) -> dict[str, Any]:
+    oltp, bulk = data["oltp"].counts, data["bulk"].counts
+    first = oltp.changes + oltp.deletes  # a record without a value follows each delete
+    try:
+        connector.start(data["oltp"].path.name)
+        # The first process that connects serves the log: not this one.
+        while log is not None and not (log / SOCKET).exists():
+            connector.check()
+            time.sleep(_LOOK_S)
+        topics = Topics(connector.bootstrap, connector.topics(REPLAYED_TABLES))
+        try:
+            samples = watch(connector, topics, first + bulk.changes, _WAIT_S)
+        finally:
+            topics.close()
+    finally:
+        connector.stop()
+    return {
+        "oltp": Phase.of(samples, 0, first).document(),
+        "bulk": Phase.of(samples, first, samples[-1].count).document(),
+    }
+
+
 def _without_broker(
     home: Home, mysql: MysqlServer, folder: Path, seconds: float, compiled: Compiled
 ) -> dict[str, Any]:
@@ -129,10 +185,12 @@ def _with_broker(
         folder / "broker", settings=BROKER_SETTINGS, memory=BROKER_MEMORY, cache=home.cache
     )
     with broker:
-        stack = Stack(home, mysql, broker)
-        connector = OurConnector(stack, "lake", DATABASE, compiled, _DELIVERY)
+        servers = Stack(home, mysql, broker)
+        connector = OurConnector(servers, "lake", DATABASE, compiled, _DELIVERY)
         connector.copy(f"{DATABASE}.*")
-        job = MirrorJob(folder, "ours", stack.bootstrap, "lake", interval_seconds=_INTERVAL_SECONDS)
+        job = MirrorJob(
+            folder, "ours", servers.bootstrap, "lake", interval_seconds=_INTERVAL_SECONDS
+        )
         try:
             with mirror_runs(job) as running:
                 start_s = _await_tables(job.mirror, running.process, began)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kafka import KafkaConsumer, TopicPartition
 
 from benchmarks.process import RunFailed, Usage, run_to_end, usage_of
+from connector.kafka.kafka_python import network_client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +37,7 @@ class Topics:
             enable_auto_commit=False,
             group_id=None,
             metadata_max_age_ms=500,
+            kafka_client=network_client,  # it knows logs in folders, too
         )
         self._names = names
         self._known: dict[str, list[TopicPartition]] = {}

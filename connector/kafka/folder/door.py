@@ -29,7 +29,7 @@ from connector.kafka.folder.folder_log import FolderLog
 from connector.kafka.folder.folder_server import FolderServer
 from connector.kafka.folder.results import FolderInUse
 
-_SOCKET: Final = "socket"
+SOCKET: Final = "socket"
 # A process that takes over reads the newest file of the log first.
 PATIENCE_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 0.02
@@ -103,7 +103,7 @@ def _listener(folder: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     try:
         # Of a process that has ended: this one has the lock.
-        (folder / _SOCKET).unlink(missing_ok=True)
+        (folder / SOCKET).unlink(missing_ok=True)
         with _address(folder) as address:
             listener.bind(address)
         listener.listen(_BACKLOG)
@@ -116,13 +116,13 @@ def _listener(folder: Path) -> socket.socket:
 @contextmanager
 def _address(folder: Path) -> Iterator[str]:
     """Lend the address of a folder's socket."""
-    path = folder / _SOCKET
+    path = folder / SOCKET
     if len(os.fsencode(path)) <= _PATH_BYTES_MAX or not _OPEN_FILES.exists():
         yield str(path)
         return
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
-        yield str(_OPEN_FILES / str(descriptor) / _SOCKET)
+        yield str(_OPEN_FILES / str(descriptor) / SOCKET)
     finally:
         os.close(descriptor)
 
