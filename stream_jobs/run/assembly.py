@@ -207,6 +207,11 @@ def mirror_offsets(settings: Settings) -> MirrorOffsets:
     )
 
 
+def checkpoint_of(settings: Settings) -> str:
+    """Return where Spark keeps the offsets of the query."""
+    return settings.mirror.checkpoint or own_checkpoint(settings)
+
+
 def own_checkpoint(settings: Settings) -> str:
     """Return a folder for the checkpoint on the disk of the driver, which may be lost.
 

@@ -37,9 +37,10 @@ from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.job_state import RunRecord
 from stream_jobs.run.metrics import IdleTables, JobMetrics, TopicMonitor, topic_monitor
+from stream_jobs.run.spark_checkpoint import delete_unusable_checkpoint
 from stream_jobs.run.spark_session import Catalog, require_one_machine, start_session
 from stream_jobs.run.status_lines import Notices, ProgressListener, StatusLines
-from stream_jobs.run.streaming_query import checkpoint_of, query_listener, ranges_of, start_query
+from stream_jobs.run.streaming_query import query_listener, ranges_of, start_query
 from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.offset_stream import error_message
@@ -241,14 +242,16 @@ class StreamJob:
                 self._listener.add_report(batch_id, report, ranges)
                 self._last_batch_id = batch_id
 
-        query = start_query(session, settings, self._secret, apply)
+        checkpoint = assembly.checkpoint_of(settings)
+        delete_unusable_checkpoint(session, checkpoint)
+        query = start_query(session, settings, checkpoint, self._secret, apply)
         self._metrics.opened()
         self._lines.write(
             "started",
             name=settings.name,
             topics=row_topic_pattern(settings.kafka.topic_prefix),
             mirror=settings.mirror.path,
-            checkpoint=checkpoint_of(settings),
+            checkpoint=checkpoint,
             trigger=settings.trigger.kind,
             set_aside=sorted(record.table for record in applier.records_set_aside.values()),
         )

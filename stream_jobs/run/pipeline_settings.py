@@ -13,7 +13,7 @@ from connector.foundation.errors import ConfigError
 from connector.foundation.errors.code import ErrorCode
 from connector.foundation.settings import file_settings
 from stream_jobs.errors import setting_errors
-from stream_jobs.run.streaming_query import checkpoint_of
+from stream_jobs.run.assembly import checkpoint_of
 from stream_jobs.settings import Settings, load_settings
 
 # Cores are divided among the pipelines that have work; else the first one gets all that it can use.

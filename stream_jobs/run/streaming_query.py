@@ -4,10 +4,6 @@ PySpark's listener asks the JVM for each field of an event, and for each entry o
 takes some hundred calls, and an exception at the end of each map: 0.2 s of CPU for each batch.
 The listener here takes two calls for a batch.
 
-A query whose checkpoint is deleted while it runs goes on, and writes its next batches into a new
-folder without the file `metadata`. The next query would fail there, so `delete_stale_checkpoint`
-removes it first. The tables hold their own offsets, so a new checkpoint loses nothing.
-
 https://spark.apache.org/docs/latest/api/java/org/apache/spark/sql/streaming/StreamingQueryListener.html
 """
 
@@ -22,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from stream_jobs.run.assembly import mirror_offsets, own_checkpoint
+from stream_jobs.run.assembly import mirror_offsets
 from stream_jobs.settings import Settings
 from stream_jobs.source.offset_stream import RangePartition, read_ranges_stream
 from stream_jobs.source.topics import OffsetRange
@@ -34,23 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-def delete_stale_checkpoint(session: SparkSession, checkpoint: str) -> None:
-    """Delete the folder `checkpoint`, a path or a URI of Hadoop, if it has lost its beginning."""
-    # PySpark has no other way to a file system of Hadoop.
-    jvm: Any = session.sparkContext._jvm  # noqa: SLF001
-    hadoop: Any = session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
-    path = jvm.org.apache.hadoop.fs.Path(checkpoint)
-    files = path.getFileSystem(hadoop)
-    if files.exists(path) and not files.exists(jvm.org.apache.hadoop.fs.Path(path, "metadata")):
-        files.delete(path, True)
-
-
 _MS = 1000
-
-
-def checkpoint_of(settings: Settings) -> str:
-    """Return where Spark keeps the offsets of the query."""
-    return settings.mirror.checkpoint or own_checkpoint(settings)
 
 
 def ranges_of(batch: DataFrame) -> list[OffsetRange]:
@@ -71,15 +51,15 @@ def ranges_of(batch: DataFrame) -> list[OffsetRange]:
 def start_query(
     session: SparkSession,
     settings: Settings,
+    checkpoint: str,
     secret: str,
     apply: Callable[[DataFrame, int], None],
 ) -> StreamingQuery:
-    """Start the query; `apply` gets each batch, and its number.
+    """Start the query with its `checkpoint`; `apply` gets each batch, and its number.
 
     Errors of the source carry `secret`: then the job trusts what they say.
     """
     kafka, trigger = settings.kafka, settings.trigger
-    delete_stale_checkpoint(session, checkpoint_of(settings))
     writer = (
         read_ranges_stream(
             session,
@@ -91,7 +71,7 @@ def start_query(
             mirror_offsets(settings),
         )
         .writeStream.foreachBatch(apply)
-        .option("checkpointLocation", checkpoint_of(settings))
+        .option("checkpointLocation", checkpoint)
     )
     if trigger.kind == "availableNow":
         writer = writer.trigger(availableNow=True)
