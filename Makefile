@@ -39,7 +39,7 @@ endef
 # What runs the product, with all storages, and the demo; not what only tests, checks and measures need.
 PRODUCT := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.product)
 
-.PHONY: setup ready develop developed demo test test-interpreted test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench instructions golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes all-readers debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel library-wheel sdist clean
+.PHONY: setup ready develop developed demo test test-interpreted test-folder test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench instructions golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes all-readers debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel library-wheel sdist clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -116,6 +116,12 @@ test-all: export TESTS := all
 test-all: develop
 	$(PYTEST) $(ARGS)
 	CONNECTOR_COMPILED=off $(PYTEST) --cov --cov-report=term:skip-covered $(ARGS)
+
+# Slow: each test of the connector and the mirror with a log in a folder instead of a broker. The last
+# lines say how many ran, and what each other one needs that a folder has not.
+test-folder: export TESTS := both
+test-folder: develop
+	$(PYTEST) --folder-log -rs tests/integration $(ARGS)
 
 # Slow: 20 rounds of SIGKILL under load on each kind of server.
 kill-test: develop

@@ -52,6 +52,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="only tests of compiled modules that need no servers",
     )
+    parser.addoption(
+        "--folder-log",
+        action="store_true",
+        help="only tests with a log, each on a log in a folder instead of a broker",
+    )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -96,6 +101,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             left_out |= selection.half_at_rest(played, _seed(config))
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
+    if config.getoption("--folder-log"):
+        left = [item for item in items if not selection.has_log(item)]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if selection.has_log(item)]
+        for item in items:
+            if needs := item.get_closest_marker("broker"):
+                item.add_marker(pytest.mark.skip(f"a log in a folder has not: {needs.args[0]}"))
     # The order inside of a kind stays: it is random.
     items.sort(key=selection.order)
     for item in items:

@@ -15,12 +15,13 @@ from random import Random
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+import pytest
+
 from connector.foundation import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import pytest
     from _pytest.fixtures import FixtureDef
 
 PROJECT = Path(__file__).parents[1]
@@ -58,6 +59,14 @@ def may_differ_by_compilation(path: Path) -> bool:
 def needs_servers(item: pytest.Item) -> bool:
     """Return whether the test is marked as one that starts a server, a broker or Spark."""
     return any(item.get_closest_marker(name) for name in SLOWEST_FIRST)
+
+
+def has_log(item: pytest.Item) -> bool:
+    """Return whether the connector writes to a broker, or another program reads it."""
+    return bool(item.get_closest_marker("kafka")) or (
+        isinstance(item, pytest.Function)
+        and any(fixture.argname == "kafka_broker" for fixture in _fixtures(item))
+    )
 
 
 def order(item: pytest.Item) -> int:

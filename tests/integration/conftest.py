@@ -19,6 +19,7 @@ from local_stack.sql_server import SqlServer
 from tests.binlog.source_log import SourceLog
 from tests.integration.database_stream import Stream, new_stream
 from tests.integration.ended_topics import end_topics
+from tests.integration.folder_broker import FolderBroker, use_folders
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
 from tests.integration.shared_broker import SharedBroker
 from tests.integration.source_server import Source, source_of
@@ -40,6 +41,11 @@ def _kill(server: Server, *_: object) -> None:
 
 
 SqlServer.__exit__ = _kill  # type: ignore[method-assign]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--folder-log"):
+        use_folders()
 
 
 def _server_of(new: Callable[[Path], Server]) -> Any:
@@ -66,8 +72,17 @@ mariadb_10_11 = _server_of(partial(MariadbServer, version="10.11"))
 
 
 @pytest.fixture(scope="session")
-def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """A running Kafka broker, which no test may stop: all workers share it."""
+def kafka_broker(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaBroker]:
+    """A running Kafka broker, which no test may stop: all workers share it.
+
+    With `--folder-log` it is a log in a folder, one for each worker.
+    """
+    if pytestconfig.getoption("--folder-log"):
+        with FolderBroker(tmp_path_factory.mktemp("kafka")) as folder:
+            yield folder
+        return
     own = tmp_path_factory.getbasetemp()
     common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     with SharedBroker(common / "kafka") as broker:

@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from kafka import KafkaConsumer, TopicPartition
+from kafka.admin import KafkaAdminClient
+from kafka.errors import TopicAlreadyExistsError
 
 from connector.kafka.kafka_python import network_client
 from tests import forked_command
@@ -212,6 +214,13 @@ def consumer_of(broker: Endpoint, isolation_level: str = "read_committed") -> Ka
         # It connects once, and waits for nothing before it asks.
         kafka_client=network_client,
     )
+
+
+def make_topic(broker: Endpoint, topic: str) -> None:
+    """Make a topic with one partition, unless it exists."""
+    settings = {"bootstrap_servers": broker.bootstrap, "kafka_client": network_client}
+    with closing(KafkaAdminClient(**settings)) as admin, suppress(TopicAlreadyExistsError):
+        admin.create_topics({topic: {"num_partitions": 1, "replication_factor": 1}})
 
 
 def partitions_of(consumer: KafkaConsumer, topic: str) -> list[TopicPartition]:

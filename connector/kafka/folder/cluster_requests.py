@@ -93,12 +93,15 @@ def _create_topics(log: FolderLog, request: Any) -> Any:
         if not request.validate_only:
             log.create_topic(topic.name, partitions, configuration)
 
-    return response(topics=_results(response.CreatableTopicResult, create, request.topics))
+    results = _results(response.CreatableTopicResult, create, request.topics)
+    log.sync()
+    return response(topics=results)
 
 
 def _delete_topics(log: FolderLog, request: Any) -> Any:
     response = admin.DeleteTopicsResponse
     outcomes = [(name, *outcome(log.delete_topic, name)) for name in request.topic_names]
+    log.sync()
     return response(
         responses=[
             response.DeletableTopicResult(name=name, error_code=code, error_message=said)

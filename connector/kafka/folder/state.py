@@ -79,6 +79,7 @@ class LogState:
         self.producers: dict[int, Producer] = {}
         self.transactional: dict[str, Producer] = {}
         self._numbers: dict[int, NumberedTopic] = {}
+        self._without_dots: set[str] = set()
         # Made when it is asked for, after a change.
         self._names: Mapping[str, Topic] | None = None
         self._apply: Mapping[type, Callable[[Any], None]] = {
@@ -102,6 +103,10 @@ class LogState:
         if self._names is None:
             self._names = {name: each.topic for name, each in self.topics.items()}
         return self._names
+
+    def collides(self, name: str) -> bool:
+        """Return whether a topic's name differs by dots and underscores alone, as Kafka forbids."""
+        return _without_dots(name) in self._without_dots
 
     def partition(self, key: Key) -> Partition | None:
         """Return a partition; None if its topic is deleted."""
@@ -235,12 +240,14 @@ class LogState:
         partitions = [] if before is None else before.partitions
         partitions += [Partition() for _ in range(count - len(partitions))]
         self.topics[name] = self._numbers[number] = NumberedTopic(number, topic, partitions)
+        self._without_dots.add(_without_dots(name))
         self._names = None
         self.next_topic = max(self.next_topic, number + 1)
 
     def _topic_gone(self, event: TopicGone) -> None:
         gone = self._numbers.pop(event.number)
         del self.topics[gone.topic.name]
+        self._without_dots.discard(_without_dots(gone.topic.name))
         self._names = None
         keys = set(gone.keys())
         for producer in self.producers.values():
@@ -256,6 +263,10 @@ class LogState:
 
     def _opening(self, event: Opening) -> None:
         self.openings = event.number
+
+
+def _without_dots(name: str) -> str:
+    return name.replace(".", "_")
 
 
 def _fields_of(producer: Producer) -> list[object]:

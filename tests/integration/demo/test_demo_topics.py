@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
+from connector.kafka.kafka_python import network_client
 from connector.lake.demo.topics import TopicReader
 from local_stack import stack_errors
 from local_stack.server import free_port
@@ -32,19 +33,29 @@ class Topics:
     def __init__(self, bootstrap: str) -> None:
         self.prefix = f"p{uuid.uuid4().hex[:8]}"
         self.topic = f"{self.prefix}.shop.{TABLE}"
-        with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
+        with closing(
+            KafkaAdminClient(bootstrap_servers=bootstrap, kafka_client=network_client)
+        ) as admin:
             for topic, partitions in ((self.topic, 2), (f"{self.prefix}.progress", 1)):
                 admin.create_topics(
                     {topic: {"num_partitions": partitions, "replication_factor": 1}},
                     wait_for_metadata=True,
                 )
         self._producer = KafkaProducer(
-            bootstrap_servers=bootstrap, transactional_id=self.prefix, retry_backoff_ms=5
+            bootstrap_servers=bootstrap,
+            kafka_client=network_client,
+            transactional_id=self.prefix,
+            retry_backoff_ms=5,
         )
         self._producer.init_transactions()
         self.reader = TopicReader(bootstrap, self.prefix)
         self._written, self._committed = (
-            KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, isolation_level=level)
+            KafkaConsumer(
+                bootstrap_servers=bootstrap,
+                kafka_client=network_client,
+                group_id=None,
+                isolation_level=level,
+            )
             for level in ("read_uncommitted", "read_committed")
         )
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaProducer
 
+from connector.kafka.kafka_python import network_client
 from connector.lake.demo.stack import console_consumer
+from tests.integration.harness import make_topic
 
 if TYPE_CHECKING:
     from local_stack import KafkaBroker
@@ -22,7 +24,10 @@ def test_the_console_consumer_goes_on_after_a_record_without_a_value(
     kafka_broker: KafkaBroker,
 ) -> None:
     topic, bootstrap = f"visit-{uuid.uuid4().hex[:8]}", kafka_broker.endpoint.bootstrap
-    with closing(KafkaProducer(bootstrap_servers=bootstrap)) as producer:
+    make_topic(kafka_broker.endpoint, topic)
+    with closing(
+        KafkaProducer(bootstrap_servers=bootstrap, kafka_client=network_client)
+    ) as producer:
         producer.send(topic, key=b"gone", value=None)
         producer.send(topic, key=b"here", value=b"{}")
         producer.flush()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
+from connector.kafka.kafka_python import network_client
 from stream_jobs.errors import MirrorError, record_errors
 from stream_jobs.source.client import KafkaClient, read_ranges
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
@@ -41,7 +42,10 @@ def read(client: KafkaClient, ranges: list[OffsetRange]) -> dict[OffsetRange, Re
 
 def consumed(kafka: Kafka, each: OffsetRange) -> list[tuple[bytes | None, bytes | None]]:
     consumer = KafkaConsumer(
-        bootstrap_servers=kafka.bootstrap, isolation_level="read_committed", group_id=None
+        bootstrap_servers=kafka.bootstrap,
+        kafka_client=network_client,
+        isolation_level="read_committed",
+        group_id=None,
     )
     partition = TopicPartition(each.topic, each.partition)
     consumer.assign([partition])
@@ -62,6 +66,7 @@ def test_committed_records_of_any_range_are_those_of_the_consumer(
     kafka.add_topic(topic)
     producer = KafkaProducer(
         bootstrap_servers=kafka.bootstrap,
+        kafka_client=network_client,
         transactional_id=f"{kafka.prefix}-{codec}",
         compression_type=codec,
         batch_size=2000,

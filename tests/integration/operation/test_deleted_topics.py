@@ -10,6 +10,7 @@ import pytest
 from kafka import KafkaAdminClient
 
 from connector.foundation.errors.message import Message
+from connector.kafka.kafka_python import network_client
 from connector.stream.sink import kafka_errors
 from connector.stream.snapshot import copy_errors
 from tests.integration.harness import failure_of, read_committed, run_to_end, wait_until
@@ -29,7 +30,9 @@ SETTINGS: dict[str, object] = {"source__start": "snapshot"}
 
 def delete(stream: Stream, name: str) -> str:
     topic = f"{stream.prefix}.{name}"
-    with closing(KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)) as admin:
+    with closing(
+        KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
+    ) as admin:
         admin.delete_topics([topic])
     return topic
 
@@ -80,7 +83,9 @@ def test_the_rows_of_a_deleted_topic_are_copied_again(either_stream: Stream) -> 
         assert connector.terminate() == 0
     # While the pipeline is stopped; the broker answers before it has deleted the topic.
     topic = delete(stream, table)
-    with closing(KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)) as admin:
+    with closing(
+        KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
+    ) as admin:
         wait_until(lambda: topic not in admin.list_topics(), lambda: f"{topic} is still there")
     with stream.connector(**SETTINGS) as connector:
         wait_until(lambda: copied(stream) == [1, 1, 2, 3, 4], connector.output)

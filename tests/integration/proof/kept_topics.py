@@ -8,6 +8,7 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
+from connector.kafka.kafka_python import network_client
 from tests.integration.harness import consumer_of, partitions_of, wait_until
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def records_of(broker: Endpoint, topic: str) -> Records:
 
 def produce(broker: Endpoint, topic: str, records: Records) -> None:
     """Write records with a producer that is no connector."""
-    producer = KafkaProducer(bootstrap_servers=broker.bootstrap)
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, kafka_client=network_client)
     try:
         for partition, of_partition in records.items():
             for record in of_partition:
@@ -59,7 +60,7 @@ def rewrite(broker: Endpoint, topic: str, change: Callable[[Records], None]) -> 
     """Put a topic in place of another of its name, after `change` of its records."""
     records = records_of(broker, topic)
     change(records)
-    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap, kafka_client=network_client)
     try:
         admin.delete_topics([topic])
 
@@ -82,7 +83,7 @@ def rewrite(broker: Endpoint, topic: str, change: Callable[[Records], None]) -> 
 def compact(broker: Endpoint, topic: str) -> None:
     """Let Kafka compact a topic."""
     policy = ConfigResource(ConfigResourceType.TOPIC, topic, {"cleanup.policy": "compact"})
-    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap, kafka_client=network_client)
     try:
         admin.alter_configs([policy])
     finally:
@@ -91,7 +92,7 @@ def compact(broker: Endpoint, topic: str) -> None:
 
 def delete_before(broker: Endpoint, topic: str, partition: int, offset: int) -> None:
     """Delete the oldest records of a partition, as retention does."""
-    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap, kafka_client=network_client)
     try:
         admin.delete_records({TopicPartition(topic, partition): offset})
     finally:

@@ -10,7 +10,9 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from connector.foundation.settings.sections import KafkaSettings
+from connector.kafka.kafka_python import network_client
 from connector.stream.sink.connection import KAFKA_CLIENTS
+from tests.integration.harness import make_topic
 from verification.topics import topic_records
 from verification.topics.start_offsets import first_offsets
 from verification.topics.topic_records import TopicRecords, Writers, sequence_of
@@ -53,7 +55,10 @@ class Topic:
         self.settings = KafkaSettings(
             bootstrap_servers=[broker.endpoint.bootstrap], topic_prefix="unused"
         )
-        producer = KafkaProducer(bootstrap_servers=broker.endpoint.bootstrap, linger_ms=50)
+        make_topic(broker.endpoint, self.name)
+        producer = KafkaProducer(
+            bootstrap_servers=broker.endpoint.bootstrap, kafka_client=network_client, linger_ms=50
+        )
         for number in numbers:
             headers = [("cdc.seq", sequence(number))] if number else []
             producer.send(self.name, b"v" * 50, headers=headers, partition=0)

@@ -10,15 +10,19 @@ import pytest
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink.kafka_sink import KafkaSink
 from local_stack import KafkaBroker
+from tests.integration.folder_broker import FolderBroker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
 @pytest.fixture(scope="session")
-def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+def kafka_broker(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KafkaBroker]:
     """A running Kafka broker; a test that stops it starts it again."""
-    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as broker:
+    kind = FolderBroker if pytestconfig.getoption("--folder-log") else KafkaBroker
+    with kind(tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
 
 

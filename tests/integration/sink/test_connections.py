@@ -53,6 +53,7 @@ def connected(address: str) -> list[str]:
     return addresses
 
 
+@pytest.mark.broker("a port")
 def test_a_broker_whose_own_address_is_in_the_settings_is_connected_to_once(
     kafka_broker: KafkaBroker,
 ) -> None:

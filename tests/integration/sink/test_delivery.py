@@ -11,6 +11,7 @@ import pytest
 from kafka import KafkaAdminClient
 
 from connector.foundation.errors import RecordTooLarge, SinkUnavailable
+from connector.kafka.kafka_python import network_client
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.recovery import RecoveredState
 from tests.foundation.errors.texts import text_of
@@ -142,7 +143,9 @@ def test_a_sink_is_closed_although_its_broker_stands_still(
 
 
 def create_topic(broker: KafkaBroker, topic: str, record_bytes: int) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=broker.endpoint.bootstrap)
+    admin = KafkaAdminClient(
+        bootstrap_servers=broker.endpoint.bootstrap, kafka_client=network_client
+    )
     try:
         description = {
             "num_partitions": 1,

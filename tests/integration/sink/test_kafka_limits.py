@@ -12,6 +12,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from connector.kafka.kafka_python import network_client
 from connector.stream.sink import kafka_errors
 from local_stack import KafkaBroker
 from tests import forked_command
@@ -107,7 +108,7 @@ def small_topic(stream: Stream, **settings: str) -> None:
         "replication_factor": 1,
         "configs": {"max.message.bytes": str(SMALL_BYTES)} | settings,
     }
-    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)
+    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
     topic = f"{stream.prefix}.{stream.database}.small"
     admin.create_topics({topic: described}, wait_for_metadata=True)
     admin.close()
@@ -116,7 +117,7 @@ def small_topic(stream: Stream, **settings: str) -> None:
 def alter_topic(stream: Stream, name: str, size: int) -> None:
     """Change how large the records of a topic of the prefix may be."""
     changed = {"max.message.bytes": str(size)}
-    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)
+    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
     topic = f"{stream.prefix}.{name}"
     admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, changed)])
     admin.close()

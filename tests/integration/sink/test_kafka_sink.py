@@ -23,6 +23,7 @@ from connector.foundation.errors import (
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka import connection_errors
+from connector.kafka.kafka_python import network_client
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.connection import KAFKA_CLIENTS, client_settings, consumer_settings
 from connector.stream.sink.kafka_sink import KafkaSink
@@ -156,6 +157,7 @@ def remove_progress(settings: KafkaSettings, name: str) -> None:
     producer.close()
 
 
+@pytest.mark.broker("topics that are made when a client asks for them")
 def test_a_consumer_does_not_make_the_topic_that_it_asks_for(settings: KafkaSettings) -> None:
     topic = f"{settings.topic_prefix}.missing"
     with closing(KafkaAdminClient(**client_settings(settings))) as admin:
@@ -179,7 +181,9 @@ def test_a_producer_does_not_make_a_topic_again_that_somebody_has_deleted(
     publish(sink, settings.topic_prefix, [0])
     commit(sink, progress("a"))
     topic = f"{settings.topic_prefix}.db.t"
-    with closing(KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)) as admin:
+    with closing(
+        KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers, kafka_client=network_client)
+    ) as admin:
         admin.delete_topics([topic])
         wait_until(lambda: topic not in admin.list_topics(), lambda: f"{topic} is not deleted")
         producer._cluster.refresh([topic])
@@ -304,6 +308,7 @@ def test_too_many_replicas_are_refused_with_the_setting_to_lower(open_sink: Open
     )
 
 
+@pytest.mark.broker("a limit of the time of transactions")
 def test_a_transaction_timeout_above_the_brokers_limit_is_refused(open_sink: Open) -> None:
     with pytest.raises(SinkRefused) as caught:
         open_sink("a", transaction_timeout_seconds=3600.0)

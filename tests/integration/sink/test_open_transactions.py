@@ -11,8 +11,10 @@ from kafka import KafkaProducer
 
 from connector.foundation.errors import SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
+from connector.kafka.kafka_python import network_client
 from connector.stream.sink import kafka_errors, recovery
 from connector.stream.sink.connection import KAFKA_CLIENTS
+from tests.integration.harness import make_topic
 
 if TYPE_CHECKING:
     from local_stack import KafkaBroker
@@ -26,15 +28,20 @@ def read_to_the_last(settings: KafkaSettings, topic: str) -> None:
         list(log.read(log.begin, log.end))
 
 
+@pytest.mark.broker("an end of a topic with records that are not on the disk")
 def test_a_transaction_that_stays_open_is_named_by_the_offset_that_ends_it(
     kafka_broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recovery, "_IDLE_POLLS_MAX", 1)
     topic = f"open{uuid.uuid4().hex[:10]}"
     settings = KafkaSettings(bootstrap_servers=[kafka_broker.endpoint.bootstrap], topic_prefix="p")
+    make_topic(kafka_broker.endpoint, topic)
     with closing(
         KafkaProducer(
-            bootstrap_servers=kafka_broker.endpoint.bootstrap, transactional_id=topic, acks="all"
+            bootstrap_servers=kafka_broker.endpoint.bootstrap,
+            kafka_client=network_client,
+            transactional_id=topic,
+            acks="all",
         )
     ) as producer:
         producer.init_transactions()

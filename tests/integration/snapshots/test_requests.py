@@ -10,6 +10,7 @@ from kafka import KafkaProducer
 
 from connector.cli import command_errors
 from connector.foundation.errors.message import Message
+from connector.kafka.kafka_python import network_client
 from connector.stream.commands import request_errors
 from connector.stream.envelope import record_errors
 from connector.stream.snapshot import copy_errors
@@ -33,7 +34,7 @@ CLOSES = Message(table_errors.CLOSES, {})
 
 def send(stream: Stream, *values: object) -> None:
     """Write to the topic of requests; bytes as they are, other values as JSON."""
-    producer = KafkaProducer(bootstrap_servers=stream.broker.bootstrap)
+    producer = KafkaProducer(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
     try:
         for value in values:
             data = value if isinstance(value, bytes) else json.dumps(value).encode()

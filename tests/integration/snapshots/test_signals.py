@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
+from connector.kafka.kafka_python import network_client
 from connector.stream.commands import request_errors
 from connector.stream.source import table_errors
 from tests.integration.harness import failure_of, run_to_end, wait_until
@@ -120,7 +121,9 @@ def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None
     stream = either_stream
     topic, table = f"{stream.prefix}-signals", f"{stream.database}.t"
     stream.execute("CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1), (2), (3), (4)")
-    with closing(KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)) as admin:
+    with closing(
+        KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
+    ) as admin:
         admin.create_topics({topic: {"num_partitions": 1, "replication_factor": 1}})
 
     def send(kind: str, key: str = stream.prefix, **data: object) -> None:
@@ -136,7 +139,9 @@ def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None
         "signals__kafka_topic": topic,
         "envelope__profile": "debezium",
     }
-    with closing(KafkaProducer(bootstrap_servers=stream.broker.bootstrap)) as producer:
+    with closing(
+        KafkaProducer(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
+    ) as producer:
         # Before the pipeline knew the topic.
         send("log", message="too early")
         with stream.connector(**chosen) as connector:

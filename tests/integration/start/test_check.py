@@ -15,6 +15,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from connector.cli import command_errors
 from connector.foundation.errors.message import Message
 from connector.kafka import connection_errors
+from connector.kafka.kafka_python import network_client
 from connector.stream.progress import progress_errors
 from connector.stream.sink import kafka_errors
 from connector.stream.snapshot import copy_errors
@@ -332,7 +333,7 @@ def test_a_progress_record_that_cannot_be_read(stream: Stream) -> None:
     with stream.connector() as connector:
         connector.wait_for('"message": "streaming"')
         assert connector.terminate() == 0
-    producer = KafkaProducer(bootstrap_servers=stream.broker.bootstrap)
+    producer = KafkaProducer(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
     topic = f"{stream.prefix}.progress"
     sent = producer.send(topic, b"{}", key=stream.prefix.encode(), partition=0).get(10)
     producer.close()
@@ -376,7 +377,9 @@ def test_topics_with_keys_of_another_form_are_told_and_a_run_begins(stream: Stre
         stream.wait_for_changes(3, connector)
         assert connector.terminate() == 0
     a, b = (f"{stream.prefix}.{stream.database}.{table}" for table in "ab")
-    with closing(KafkaProducer(bootstrap_servers=stream.broker.bootstrap)) as producer:
+    with closing(
+        KafkaProducer(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
+    ) as producer:
         in_b = producer.send(b, b"{}", key=b"Struct{id=1}", partition=0).get(10)
     schemas: dict[str, object] = {"envelope__key_format": "json_with_schema"}
     (unchanged,) = ended(stream.config(**debezium), "check CONFIG")
@@ -468,7 +471,7 @@ def test_nothing_is_created_and_nobody_is_fenced(stream: Stream) -> None:
     config = stream.config()
     (before,) = ended(config, "check CONFIG")
     assert before.code == 0, before
-    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)
+    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
     try:
         assert [name for name in admin.list_topics() if stream.prefix in name] == []
     finally:

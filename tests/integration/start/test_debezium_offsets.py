@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaProducer
 
+from connector.kafka.kafka_python import network_client
 from connector.stream.migration import migration_errors
 from local_stack import connect
 from tests import forked_command
 from tests.foundation.errors.texts import text_of
-from tests.integration.harness import ConnectorProcess
+from tests.integration.harness import ConnectorProcess, make_topic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,7 +100,10 @@ def connector_json(stream: Stream, **changed: str) -> Path:
 
 def put_offsets(stream: Stream, topic: str, *values: dict[str, Any] | None) -> None:
     key = json.dumps(["from-debezium", {"server": stream.prefix}]).encode()
-    with closing(KafkaProducer(bootstrap_servers=stream.broker.bootstrap)) as producer:
+    make_topic(stream.broker, topic)
+    with closing(
+        KafkaProducer(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
+    ) as producer:
         producer.send(topic, key=b'["another",{"server":"x"}]', value=b'{"file":"x.1","pos":4}')
         for value in values:
             producer.send(topic, key=key, value=value and json.dumps(value).encode())

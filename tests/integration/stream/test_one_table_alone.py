@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaAdminClient
 
+from connector.kafka.kafka_python import network_client
 from tests import forked_command
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def test_names_that_kafka_takes_for_one_set_their_table_aside(either_stream: Str
         ".taken": f"{name}.taken",
         ".good": f"{name}.good",
     }
-    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)
+    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
     taken = {"num_partitions": 1, "replication_factor": 1}
     admin.create_topics({f"{stream.prefix}.{name}_taken": taken}, wait_for_metadata=True)
     admin.close()

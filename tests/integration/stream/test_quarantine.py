@@ -16,6 +16,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from connector.cli import command_errors
 from connector.foundation.errors.message import Message
+from connector.kafka.kafka_python import network_client
 from connector.stream.changes import changes_errors
 from connector.stream.envelope import record_errors
 from connector.stream.quarantine import quarantine_errors
@@ -72,7 +73,7 @@ def raise_limits(stream: Stream) -> None:
     """Let the topics take larger records, as the error asks for."""
     topics = topics_of(stream.broker, stream.prefix, control=False)
     topics += topics_of(stream.broker, stream.prefix, control=True)
-    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)
+    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
     try:
         admin.alter_configs(
             [

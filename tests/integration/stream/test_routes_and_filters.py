@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka import KafkaProducer
 
+from connector.kafka.kafka_python import network_client
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import (
     consumer_of,
@@ -95,7 +96,11 @@ def test_a_topic_of_several_pipelines_is_proven_for_each(stream: Stream, tmp_pat
         for shard, each in zip(shards, options, strict=True):
             opened.enter_context(shard.connector(**each)).wait_for('"streaming"')
         producer = opened.enter_context(
-            closing(KafkaProducer(bootstrap_servers=stream.broker.bootstrap))
+            closing(
+                KafkaProducer(
+                    bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client
+                )
+            )
         )
         consumer = opened.enter_context(closing(consumer_of(stream.broker)))
         for number in range(5):

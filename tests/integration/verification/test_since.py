@@ -9,6 +9,7 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
 from connector.foundation.contract import row_topic
+from connector.kafka.kafka_python import network_client
 from stream_jobs.cuts import Cut, cut_errors, latest_cut
 from stream_jobs.delta.storages import storage_of
 from tests.foundation.errors.texts import shown
@@ -196,7 +197,7 @@ def test_what_is_not_there_any_more_is_an_error_with_a_way_out(stream: Stream) -
 def delete_records(stream: Stream, table: str) -> None:
     """Delete what Kafka has of a table."""
     topic = row_topic(stream.prefix, stream.database, table)
-    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap)
+    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
     (made,) = admin.describe_topics([topic])
     numbers = range(len(made["partitions"]))
     # -1 is the end.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import struct
@@ -263,3 +264,39 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+def test_a_name_that_differs_by_dots_alone_from_another_is_refused_as_kafka_does(
+    folder: Path,
+) -> None:
+    create(folder)
+    with closing(admin_of(folder)) as admin:
+        new = {"num_partitions": 1, "replication_factor": 1}
+        admin.create_topics({"shop.a_b": new})
+        with pytest.raises(InvalidTopicError):
+            admin.create_topics({"shop_a.b": new})
+        admin.delete_topics(["shop.a_b"])
+        admin.create_topics({"shop_a.b": new})
+
+
+def test_thousands_of_topics_of_one_request_do_not_wait_for_the_disk_one_by_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(folder)
+    syncs: list[int] = []
+    sync = os.fdatasync
+
+    def counted(descriptor: int) -> None:
+        syncs.append(descriptor)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", counted)
+    names = [f"shop.t{number}" for number in range(3000)]
+    with closing(admin_of(folder)) as admin:
+        admin.create_topics(
+            {name: {"num_partitions": 3, "replication_factor": 1} for name in names}
+        )
+        assert {*names} <= {*admin.list_topics()}
+        admin.delete_topics(names)
+    # Upkeep has some of its own.
+    assert len(syncs) < 10

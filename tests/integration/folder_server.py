@@ -1,0 +1,28 @@
+"""Serves the log in a folder: `python -m tests.integration.folder_server FOLDER`.
+
+It holds a connection to the log. When another process has served it and is gone, this one comes
+back as the other clients do, and serves if it is the first.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from connector.kafka.failures import BrokersUnreachable
+from connector.kafka.folder import door
+
+
+def main(folder: Path) -> None:
+    """Serve until SIGTERM comes."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    while True:
+        with suppress(BrokersUnreachable), door.connect(folder) as connection:
+            print("serves", flush=True)
+            connection.recv(1)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
