@@ -1,0 +1,40 @@
+// Notes each fsync and fdatasync of a process in the file that SYNC_TRACE names:
+//
+//   DEVICE INODE SIZE SECONDS.NANOSECONDS
+//
+// SIZE is that of the file just before the call: what is written meanwhile may not be on the disk.
+// To be preloaded (LD_PRELOAD); see power_loss.py.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int synced(const char *name, int fd) {
+    int (*original)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
+    const char *trace = getenv("SYNC_TRACE");
+    struct stat before;
+    int is_known = trace != NULL && fstat(fd, &before) == 0;
+    // As a slow disk: meanwhile, the power may fail.
+    if (is_known) usleep(15000);
+    int result = original(fd);
+    if (is_known && result == 0) {
+        struct timespec now;
+        char line[160];
+        clock_gettime(CLOCK_REALTIME, &now);
+        int length = snprintf(line, sizeof line, "%lu %lu %lld %lld.%09ld\n",
+                              (unsigned long)before.st_dev, (unsigned long)before.st_ino,
+                              (long long)before.st_size, (long long)now.tv_sec, now.tv_nsec);
+        int out = open(trace, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+        if (out < 0 || write(out, line, length) != length) abort();
+        close(out);
+    }
+    return result;
+}
+
+int fsync(int fd) { return synced("fsync", fd); }
+
+int fdatasync(int fd) { return synced("fdatasync", fd); }
