@@ -185,7 +185,11 @@ class LakeFolder:
             partial = self._record.with_suffix(".new")
             record = {_PATH: str(self.path), **options.recorded}
             partial.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+            # Else a loss of power could leave this file without the others, or empty.
+            files = (self._password, self.connector_config, self.job_config, partial)
+            _await_disk(*files, self.log, self.state)
             partial.replace(self._record)
+            _await_disk(self.state)
         except OSError as error:
             raise self._failure(error) from error
 
@@ -278,3 +282,13 @@ class LakeFolder:
 
     def _failure(self, error: OSError) -> ConfigError:
         return ConfigError(lake_errors.FOLDER, folder=self.path, why=error.strerror or str(error))
+
+
+def _await_disk(*paths: Path) -> None:
+    """Wait until files, and the names in folders, are on the disk."""
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
