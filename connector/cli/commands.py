@@ -93,6 +93,15 @@ COMMANDS: Final[Mapping[str, Command]] = {
             ),
         },
     ),
+    "log": Command(
+        "Move the log of a stopped pipeline between Kafka and a folder.",
+        commands={
+            "copy": Command(
+                "Copy the log of one configuration into that of another, with the same offsets.",
+                _PIPELINE,
+            ),
+        },
+    ),
 }
 _ROOT: Final = Command(
     "Streams every change of a MySQL or MariaDB server into Kafka, exactly once and in order, and "
@@ -147,6 +156,8 @@ def parser_of(names: Sequence[str], command: Command) -> ArgumentParser:
     if command.arguments:
         module: Any = import_module(f"connector.cli.{command.arguments}")
         getattr(module, "_".join(names).replace("-", "_"))(parser)
+    elif names == ["log"]:
+        parser.describe("", ("log copy shop.toml new.toml", "then start with new.toml"))
     elif names:
         parser.describe(
             "",

@@ -302,6 +302,27 @@ def import_debezium(parser: ArgumentParser) -> None:
     parser.add_argument("--secrets", action="store_true", help="Copy passwords, too.")
 
 
+def log_copy(parser: ArgumentParser) -> None:
+    """Declare the arguments of `log copy`."""
+    parser.describe(
+        """
+        Stop connector, Spark job and all other programs that write to the topics first. TARGET is a
+        copy of CONFIG with other kafka.bootstrap_servers: brokers, or file:///FOLDER. All records
+        of the prefix get the same offsets there, so connector and Spark job go on where they were.
+        If the command is interrupted, it begins again; until it has ended, no connector starts with
+        the new log. docs/tasks/without-kafka.md has the steps.
+
+        Exit codes: 0 copied, 1 a log cannot be reached, 2 wrong configuration, 3 the new log has
+        records, or the old one is still written.
+        """,
+        ("log copy shop.toml new.toml", "then start with new.toml"),
+    )
+    _config(parser)
+    parser.add_argument(
+        "target", type=Path, metavar="TARGET", help="TOML file that names the new log."
+    )
+
+
 def _config(parser: ArgumentParser) -> None:
     parser.add_argument(
         "config",

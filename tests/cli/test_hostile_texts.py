@@ -23,6 +23,7 @@ from connector.cli.commands import COMMANDS as OF_CONNECTOR
 from connector.cli.commands import execute
 from connector.cli.configuration import configure_logging
 from connector.cli.exit_codes import errors
+from connector.cli.log import print_moved
 from connector.cli.quarantine import _table as table_of_fences
 from connector.cli.snapshot import _tell_end
 from connector.cli.up import LakeLines
@@ -116,6 +117,10 @@ def _quarantine(_: Path) -> None:
     Console(width=400).print(table_of_fences([fence]))
 
 
+def _log(_: Path) -> None:
+    print_moved(1, [HOSTILE], Path(HOSTILE))
+
+
 def _mirror_run(_: Path) -> None:
     reported = {HOSTILE: {"changes": 1, "lag_seconds": 1.0}}
     for lines in (
@@ -199,6 +204,7 @@ COMMANDS: dict[str, Callable[[Path], None] | str] = {
     "stat": "tests/logs/dump/test_hostile_names.py",
     "flashback": "tests/logs/dump/test_hostile_names.py",
     "quarantine": _quarantine,
+    "log": _log,
 }
 OF_MIRROR: dict[str, Callable[[Path], None]] = {
     "run": _mirror_run,

@@ -32,7 +32,7 @@ from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka.producer import TransactionalProducer
 from connector.stream.progress.progress_record import Progress
-from connector.stream.sink import connection, kafka_errors, recovery
+from connector.stream.sink import connection, kafka_errors, log_copy, recovery
 from connector.stream.sink.connection import KAFKA_CLIENTS, Interrupted, KafkaClients
 from connector.stream.sink.topic_limits import TopicLimits
 from connector.stream.sink.topic_preparation import TopicPreparation
@@ -89,6 +89,8 @@ class KafkaSink(record_batch.BatchReceiver):
         self._flushing = False
         self._topics = TopicCreator(settings, clients, notifications)
         self._topics.ensure(*topics_at_start(settings))
+        if self._topics.has(log_copy.copy_topic(settings.topic_prefix)):
+            raise log_copy.incomplete(settings)
         self._preparation = TopicPreparation(
             self._topics.create_many, self._note_topics, self._topics.is_known, clients.background
         )

@@ -1,0 +1,47 @@
+"""`log copy`: why a log cannot be copied, and a log that is not complete."""
+
+from connector.foundation.errors.code import End, ErrorCode
+
+NOT_COMPLETE = ErrorCode(
+    "K611",
+    "kafka {servers}: topic {topic} says that this log is not a complete copy of another one",
+    "repeat `binlog-connector log copy`, which begins again, or go on with the other log",
+    cause="`log copy` was interrupted. The topic is made first and deleted last, so that no "
+    "connector starts with a part of a log.",
+    example={"topic": "shop.log-copy"},
+)
+TARGET_IN_USE = ErrorCode(
+    "K612",
+    "kafka {servers}: topic {topic} has records, so the log cannot be copied there",
+    "delete the topics of {kafka.topic_prefix} there, or name another folder or cluster",
+    cause="Records get the same offsets as in the other log, so the topics must be empty.",
+    example={"topic": "shop.progress"},
+)
+STILL_WRITTEN = ErrorCode(
+    "K613",
+    "kafka {servers}: a program writes to topic {topic}, so the log cannot be copied: its offsets "
+    "were {before}, and are {after}",
+    "stop the connector and what else writes to {kafka.topic_prefix}, then repeat the command; if "
+    "the connector was killed, start and stop it, so that its open transaction ends",
+    cause="What is written to the old log while it is copied would be missing in the new one. "
+    "Nothing has to be undone: the command begins again.",
+    example={"topic": "shop.progress", "before": 4711, "after": 4713},
+)
+OFFSETS_DIFFER = ErrorCode(
+    "K614",
+    "kafka {servers}: partition {partition} of topic {topic} ends at offset {found}, not at "
+    "{wanted}, as in the log that was copied",
+    "stop all programs that write to these topics, then repeat the command",
+    end=End.PASSING,
+    cause="Another program has written to the new log while it was made, or records of the old log "
+    "went away while they were read. The command begins again.",
+    example={"topic": "shop.progress", "partition": 0, "found": 4713, "wanted": 4711},
+)
+SAME_LOG = ErrorCode(
+    "K615",
+    "{path} and {other} do not name two logs of one pipeline: {why}",
+    "let the second file be a copy of the first one with other brokers, or another folder, in "
+    "{kafka.bootstrap_servers}",
+    cause="`log copy` reads the log of the first configuration and writes that of the second one.",
+    example={"path": "shop.toml", "other": "new.toml", "why": "name differs"},
+)
