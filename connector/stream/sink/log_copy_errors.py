@@ -6,8 +6,8 @@ NOT_COMPLETE = ErrorCode(
     "K611",
     "kafka {servers}: topic {topic} says that this log is not a complete copy of another one",
     "repeat `binlog-connector log copy`, which begins again, or go on with the other log",
-    cause="`log copy` was interrupted. The topic is made first and deleted last, so that no "
-    "connector starts with a part of a log.",
+    cause="A copy was interrupted. The topic is made first and deleted last, so that no connector "
+    "starts with a part of a log.",
     example={"topic": "shop.log-copy"},
 )
 TARGET_IN_USE = ErrorCode(
@@ -42,6 +42,6 @@ SAME_LOG = ErrorCode(
     "{path} and {other} do not name two logs of one pipeline: {why}",
     "let the second file be a copy of the first one with other brokers, or another folder, in "
     "{kafka.bootstrap_servers}",
-    cause="`log copy` reads the log of the first configuration and writes that of the second one.",
+    cause="The command reads the log of the first configuration and writes that of the second one.",
     example={"path": "shop.toml", "other": "new.toml", "why": "name differs"},
 )
