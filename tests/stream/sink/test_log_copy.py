@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,8 @@ from tests.kafka.folder.folder_clients import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from connector.kafka.producer import TransactionalProducer
 
 PREFIX = "shop"
 COMMANDS = "shop.commands"
@@ -86,11 +88,12 @@ def fill(folder: Path) -> None:
         admin.delete_records({TopicPartition(TOPIC, 1): 4})
 
 
-class closing_now(closing[Any]):  # noqa: N801 - it is used as a function
-    """Closes a producer that has no close()."""
-
-    def __exit__(self, *_: object) -> None:
-        self.thing.close_now()
+@contextmanager
+def closing_now(producer: TransactionalProducer) -> Iterator[TransactionalProducer]:
+    try:
+        yield producer
+    finally:
+        producer.close_now()
 
 
 def seen(folder: Path) -> dict[str, Any]:
