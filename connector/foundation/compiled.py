@@ -68,6 +68,7 @@ NOT_COMPILED: Final = (
     "**/*_errors.py",
     # Made once for a log.
     "binlog/files/byte_source.py",
+    "binlog/files/packed_files.py",
     "binlog/files/binlog_reader.py",
     "binlog/transactions/transaction_selection.py",
 )

@@ -1,8 +1,4 @@
-"""A lake for Python programs and notebooks: the tables of `up` as data frames.
-
-Tables are read by delta-rs: its SQL knows deletion vectors and column mapping, which the tables
-have. `DeltaTable.to_pyarrow_table` and `DeltaTable.to_pandas` refuse both.
-"""
+"""A lake for Python programs and notebooks, which keeps its tables as `up` does."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from connector.foundation.errors import ConfigError, DefiniteError, TransientError
+from connector.foundation.errors import ConfigError, TransientError
 from connector.lake import lake_errors
 from connector.lake.lake_start import lake_of, options_of, running
 from connector.replication.server.mysql_server import MysqlServer
@@ -25,14 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    import pandas as pd
-    import pyarrow as pa
-    from deltalake import DeltaTable
-
     from connector.foundation.errors.message import Message
     from connector.foundation.settings.sections import SourceSettings
-    from connector.lake.lake_folder import LakeFolder, LakeOptions
-    from stream_jobs.cuts import Cut
+    from connector.lake.lake_folder import LakeOptions
+    from connector.lake.lake_tables import LakeTable
 
 
 def mirror(
@@ -121,48 +113,13 @@ class Lake:
     def table(self, name: str) -> LakeTable:
         """Return the newest version of the table `database.table`.
 
-        Raises ConfigError if the table is not copied
-        (yet), and DefiniteError if one of the programs cannot go on, so that the table is old.
+        Raises ConfigError if the table is not copied (yet), and DefiniteError if a program cannot
+        go on, so that the table is old.
         """
+        from connector.lake.lake_tables import table_of  # noqa: PLC0415  # an extra
+
         self._pipeline.check()
         return table_of(self._folder, self._pipeline.last_cut(), name)
-
-
-class LakeTable:
-    """One version of a table, however it changes later."""
-
-    def __init__(self, name: str, delta: DeltaTable) -> None:
-        self.name = name  # `database.table`
-        self.delta = delta  # its path, version and history, and what else delta-rs offers
-
-    def to_pyarrow_table(self) -> pa.Table:
-        """Read all rows."""
-        import pyarrow as pa  # noqa: PLC0415  # an extra
-        from deltalake import QueryBuilder  # noqa: PLC0415  # an extra
-
-        query = QueryBuilder().register("rows", self.delta)
-        return pa.table(query.execute("SELECT * FROM rows"))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Read all rows. Raises ImportError if pandas is not installed."""
-        return self.to_pyarrow_table().to_pandas()
-
-
-def table_of(folder: LakeFolder, cut: Cut | None, name: str) -> LakeTable:
-    """Return the table `name` of a lake whose newest moment of all tables is `cut`.
-
-    Raises ConfigError if it has none of this name, and DefiniteError if it was set aside.
-    """
-    from deltalake import DeltaTable  # noqa: PLC0415  # an extra
-
-    if cut is not None and (found := cut.tables.get(name)) is not None:
-        return LakeTable(name, DeltaTable(folder.path / found.path))
-    facts = {"folder": folder.path, "table": name}
-    if cut is not None and name in cut.left_out:
-        why, config = cut.left_out[name], folder.job_config
-        raise DefiniteError(lake_errors.LEFT_OUT, **facts, config=config, why=why)
-    names = "none yet" if cut is None else sorted(cut.tables) or "none yet"
-    raise ConfigError(lake_errors.NO_TABLE, **facts, names=names)
 
 
 def _tell(message: Message) -> None:

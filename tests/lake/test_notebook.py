@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 from connector.errors import ConfigError, DefiniteError
 from connector.lake import Lake, lake_errors
 from connector.lake.lake_folder import LakeFolder
-from connector.lake.notebook import LakeTable, table_of
+from connector.lake.lake_tables import LakeTable, table_of
 from stream_jobs.cuts import Cut, CutTable
 from tests.foundation.errors.texts import shown
 from tests.lake.notebook_cells import cells

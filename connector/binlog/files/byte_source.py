@@ -10,20 +10,15 @@ from __future__ import annotations
 
 import io
 import os
-import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from connector.binlog import argument_errors, log_errors
 from connector.binlog.header import FIRST_POSITION
 from connector.binlog.log_errors import EventError, LogRefused, LogTruncated
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import ConfigError, DecodeError
-
-if TYPE_CHECKING:
-    import zstandard
-
 
 MAGIC_LENGTH = 4
 # Bytes that one read asks for: so few that they stay in the processor's cache until their events
@@ -36,8 +31,6 @@ LONG_STEP_LENGTH = 512 * 1024
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
-# Compressed bytes in one step: a block of 4 bytes can become 128 KiB, so these give at most 8 MiB.
-_ZSTD_STEP_LENGTH = 256
 # Name in messages of a source without a name.
 _UNNAMED = "stream"
 _NO_EVENT = "an event header"
@@ -72,6 +65,7 @@ class ByteSource:
         self.path: Path | None = None
         self._step_length = step_length
         self._owned: list[io.IOBase] = []
+        self._damage: tuple[type[Exception], ...] = ()  # what damaged compressed bytes raise
         self._ahead = b""  # bytes that have been received,
         self._offset = 0  # up to here also read
         source_name: object = None
@@ -157,7 +151,7 @@ class ByteSource:
             chunk = self._read(self._step_length)
         except EOFError as error:
             raise LogTruncated(self.name, self._position, MAGIC_LENGTH, 0) from error
-        except _damage_errors() as error:
+        except self._damage as error:
             damage = DecodeError(log_errors.PACKED_DAMAGED, compression=self.compression, why=error)
             raise EventError(self.name, self._position, _NO_EVENT, damage) from error
         self._position += len(chunk)
@@ -183,12 +177,14 @@ class ByteSource:
 
     def _unpack(self, file: BinaryFile, compression: str) -> None:
         packed = _Rejoined(self.head + self._ahead[self._offset :], file)
-        if compression == "gzip":
-            import gzip  # noqa: PLC0415  # most logs are not compressed
+        # It takes long to import, and most logs are not compressed.
+        from connector.binlog.files import packed_files  # noqa: PLC0415
 
-            self._use(self._own(gzip.GzipFile(fileobj=packed, mode="rb")))  # type: ignore[call-overload] # reads alone
+        self._damage = packed_files.DAMAGE
+        if compression == "gzip":
+            self._use(self._own(packed_files.gzip_file(packed)))
         else:
-            self._use(_ZstdFile(packed))
+            self._use(packed_files.ZstdFile(packed))
         # Seeking back would mean unpacking again.
         self._seekable = None
         if (inner := _compression_of(self.head)) is not None:
@@ -199,15 +195,6 @@ class ByteSource:
             return _UNNAMED
         name = os.path.basename(source_name) or _UNNAMED  # noqa: PTH119 # of whatever a file object says
         return name if self.compression is None else name.removesuffix(_SUFFIXES[self.compression])
-
-
-def _damage_errors() -> tuple[type[Exception], ...]:
-    """Return the errors that damaged compressed bytes raise."""
-    import gzip  # noqa: PLC0415  # most logs are not compressed
-
-    import zstandard  # noqa: PLC0415  # as above
-
-    return gzip.BadGzipFile, zlib.error, zstandard.ZstdError
 
 
 def _refuse_text(file: object) -> None:
@@ -230,38 +217,6 @@ class _Rejoined:
 
     def read(self, size: int) -> bytes:
         return self._first.read(size) or self._file.read(size)
-
-
-class _ZstdFile:
-    """The bytes of consecutive Zstandard frames; EOFError if a frame is incomplete."""
-
-    def __init__(self, packed: _Rejoined) -> None:
-        import zstandard  # noqa: PLC0415  # takes long to import, and most logs are not compressed
-
-        self._packed = packed
-        self._decompressor = zstandard.ZstdDecompressor()
-        self._frame: zstandard.ZstdDecompressionObj | None = None
-        self._rest = b""  # packed bytes after the frame before
-
-    def read(self, size: int, /) -> bytes:
-        """Return the result of the next step, whatever `size` is; no bytes at the end."""
-        del size
-        unpacked = b""
-        while not unpacked:
-            packed = self._rest or self._packed.read(_ZSTD_STEP_LENGTH)
-            self._rest = b""
-            if not packed:
-                if self._frame is not None:
-                    reason = "the compressed bytes end inside of a frame"
-                    raise EOFError(reason)
-                break
-            if self._frame is None:
-                self._frame = self._decompressor.decompressobj()
-            unpacked = self._frame.decompress(packed)
-            if self._frame.eof:
-                self._rest = self._frame.unused_data
-                self._frame = None
-        return unpacked
 
 
 class FileOptions(NamedTuple):
