@@ -6,6 +6,7 @@ https://cwiki.apache.org/confluence/display/KAFKA/KIP-360
 """
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -50,6 +51,10 @@ class Producer:
     committed: bool | None = None  # how the last transaction of the epoch ended
     transaction: Transaction | None = None
     recent: dict[Key, "deque[Numbered]"] = field(default_factory=dict)
+    # Partitions of topics that were deleted, and of those that were made again: a producer goes on
+    # there with its numbers.
+    deleted: set[tuple[str, int]] = field(default_factory=set)
+    new: set[Key] = field(default_factory=set)
 
     def require(self, producer_id: int, epoch: int) -> None:
         """Raise InvalidProducerIdMappingError or ProducerFencedError unless these are its own."""
@@ -81,7 +86,7 @@ class Producer:
         ):
             raise errors.InvalidTxnStateError
         expected = (recent[-1].last + 1) & SEQUENCE_MAX if recent else 0
-        if header.base_sequence != expected:
+        if header.base_sequence != expected and key not in self.new:
             if recent and (expected - header.base_sequence) & SEQUENCE_MAX <= SEQUENCE_MAX // 2:
                 raise errors.DuplicateSequenceNumberError
             raise errors.OutOfOrderSequenceNumberError
@@ -92,6 +97,7 @@ class Producer:
         if header.epoch != self.epoch:
             self.begin_epoch(header.epoch, NO_EPOCH)
         recent = self.recent.setdefault(key, deque(maxlen=RECENT_MAX))
+        self.new.discard(key)
         recent.append(Numbered(header.base_sequence, header.last_sequence, header.base_offset))
         self.used_ms = max(self.used_ms, header.max_timestamp_ms)
         if self.transaction is not None and self.transaction.first[key] == NO_OFFSET:
@@ -116,13 +122,21 @@ class Producer:
         self.epoch, self.previous_epoch = epoch, previous_epoch
         self.committed = None
         self.recent.clear()
+        self.deleted.clear()
+        self.new.clear()
 
-    def forget(self, keys: set[Key]) -> None:
-        """Forget partitions that are deleted."""
+    def forget(self, topic: str, keys: set[Key]) -> None:
+        """Forget the partitions of a topic that is deleted."""
         for key in keys:
-            self.recent.pop(key, None)
+            self.new.discard(key)
+            if self.recent.pop(key, None) is not None:
+                self.deleted.add((topic, key[1]))
             if self.transaction is not None:
                 self.transaction.first.pop(key, None)
+
+    def see(self, topic: str, keys: Iterable[Key]) -> None:
+        """Take any first number in the partitions of a topic that it knew before."""
+        self.new.update(key for key in keys if (topic, key[1]) in self.deleted)
 
     def next_epoch(
         self,

@@ -239,7 +239,11 @@ class LogState:
         before = self._numbers.get(number)
         partitions = [] if before is None else before.partitions
         partitions += [Partition() for _ in range(count - len(partitions))]
-        self.topics[name] = self._numbers[number] = NumberedTopic(number, topic, partitions)
+        made = NumberedTopic(number, topic, partitions)
+        self.topics[name] = self._numbers[number] = made
+        if before is None:
+            for producer in self.producers.values():
+                producer.see(name, made.keys())
         self._without_dots.add(_without_dots(name))
         self._names = None
         self.next_topic = max(self.next_topic, number + 1)
@@ -251,7 +255,7 @@ class LogState:
         self._names = None
         keys = set(gone.keys())
         for producer in self.producers.values():
-            producer.forget(keys)
+            producer.forget(gone.topic.name, keys)
 
     def _start(self, event: Start) -> None:
         partition = self.partition((event.topic, event.partition))

@@ -58,7 +58,16 @@ def consumed(kafka: Kafka, each: OffsetRange) -> list[tuple[bytes | None, bytes 
     return found
 
 
-@pytest.mark.parametrize("codec", [None, "gzip", "lz4", "zstd"])
+@pytest.mark.parametrize(
+    "codec",
+    [
+        None,
+        "gzip",
+        "lz4",
+        # The producer of kafka-python goes by the version of requests, not by what they can carry.
+        pytest.param("zstd", marks=pytest.mark.broker("requests of Kafka 2.1")),
+    ],
+)
 def test_committed_records_of_any_range_are_those_of_the_consumer(
     kafka: Kafka, client: KafkaClient, codec: str | None
 ) -> None:

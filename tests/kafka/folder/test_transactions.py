@@ -279,3 +279,19 @@ def test_a_deleted_topic_leaves_its_transaction(log: FolderLog) -> None:
     log.end_transaction(ID, *producer, commit=True)
     assert log.offsets(ORDERS) == Offsets(0, 0, 0)
     assert read(log, ITEMS) == [b"b"]
+
+
+def test_a_producer_goes_on_with_its_numbers_in_a_topic_that_was_made_again(
+    log: FolderLog,
+) -> None:
+    producer = log.init_producer(ID, 60_000, None)
+    write(log, producer, 0, b"a", b"b")
+    log.end_transaction(ID, *producer, commit=True)
+    log.delete_topic("orders")
+    log.create_topic("orders", 1, {})
+    assert write(log, producer, 2, b"c") == 0
+    with pytest.raises(errors.OutOfOrderSequenceNumberError):
+        write(log, producer, 4, b"e")
+    # It has written nothing in the other topic, where its numbers begin at 0.
+    with pytest.raises(errors.OutOfOrderSequenceNumberError):
+        write(log, producer, 1, b"b", partition=ITEMS)
