@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from connector.cli.configuration import loaded
+from connector.cli.configuration import configure_logging, loaded
 from connector.cli.exit_codes import errors
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import visible
@@ -21,6 +21,7 @@ def run_copy(arguments: Namespace) -> int:
     Raises TransientError or DefiniteError.
     """
     source, target = loaded(arguments.config), loaded(arguments.target)
+    configure_logging(source.log, command="log copy", pipeline=source.name)
     _require_two_logs(source, target, arguments.config, arguments.target)
     columns = (
         TextColumn("{task.description}", markup=False),

@@ -184,7 +184,8 @@ def _mirror_resume(folder: Path) -> None:
 def _up(_: Path) -> None:
     facts = facts_with(Condition(State.COPYING, Level.WARNING, HOSTILE))
     cut = Cut("1", "mysql", HOSTILE, "", None, 1, {HOSTILE: CutTable("t", 1, "x")}, {}, number=1)
-    pipeline: Any = SimpleNamespace(last_cut=lambda: cut, status=lambda: facts)
+    folder = SimpleNamespace(problem=Message(lake_errors.DISK_FULL, {"folder": HOSTILE}))
+    pipeline: Any = SimpleNamespace(folder=folder, last_cut=lambda: cut, status=lambda: facts)
     LakeLines(pipeline).show()
 
 

@@ -33,10 +33,16 @@ class OffsetWriter(record_batch.BatchReceiver):
     """Writes to one partition after the other; all before `take` is on its way or written."""
 
     def __init__(
-        self, settings: KafkaSettings, client: TransactionClient, producer: Any, consumer: Any
+        self,
+        settings: KafkaSettings,
+        cluster: Cluster,
+        client: TransactionClient,
+        producer: Any,
+        consumer: Any,
     ) -> None:
         """Write by clients of one log; `opened` makes them."""
         self._settings = settings
+        self._cluster = cluster
         self._client = client
         self._producer = producer
         self._consumer = consumer
@@ -54,6 +60,7 @@ class OffsetWriter(record_batch.BatchReceiver):
 
         Such a partition leaves no room for the mark of a transaction.
         """
+        self._cluster.partitions_of(topic, _go_on)
         self._topic, self._partition, self._is_plain, self._at = topic, partition, plain, 0
 
     def take(self, record: Any) -> None:
@@ -154,6 +161,10 @@ class OffsetWriter(record_batch.BatchReceiver):
         return True
 
 
+def _go_on() -> None:
+    """Let a wait go on: nothing interrupts it."""
+
+
 def _encoded(headers: Any) -> bytes:
     out = BytesWriter()
     kafka_records.put_varint(out, len(headers))
@@ -182,8 +193,8 @@ def opened(settings: KafkaSettings, transactional_id: str) -> Iterator[OffsetWri
                 arguments,
                 transactional_id,
                 settings.transaction_timeout_seconds,
-                lambda: None,
+                _go_on,
             )
         ) as client,
     ):
-        yield OffsetWriter(settings, client, producer, consumer)
+        yield OffsetWriter(settings, cluster, client, producer, consumer)
