@@ -32,6 +32,7 @@ from connector.cli.verify_topics import _print
 from connector.foundation.errors import SourceRefused
 from connector.foundation.errors.message import Message, visible_json
 from connector.foundation.settings.sections import LogSettings
+from connector.lake import lake_errors
 from connector.replication import answer_errors
 from connector.stream.quarantine.fences import Fence
 from connector.stream.snapshot.table_state import TableState
