@@ -32,6 +32,7 @@ from benchmarks.stack import BROKER_MEMORY, BROKER_SETTINGS, PASSWORD, USER, Sta
 from benchmarks.watch import Phase, Topics, watch
 from benchmarks.workload.stamps import DATABASE, TABLES
 from connector.kafka.folder.door import SOCKET
+from connector.lake.lake_folder import COMMIT_PAUSE_MS, INTERVAL_SECONDS
 from local_stack import KafkaBroker, MysqlServer
 from stream_jobs.delta.storages import LocalStorage
 
@@ -45,9 +46,7 @@ if TYPE_CHECKING:
 
     Compiled = Literal["require", "off"]
 
-# As `up` writes them.
-_DELIVERY: Final = "[delivery]\ncommit_pause_ms = 25\n"
-_INTERVAL_SECONDS: Final = 0.25
+_DELIVERY: Final = f"[delivery]\ncommit_pause_ms = {COMMIT_PAUSE_MS}\n"
 
 _WAIT_S: Final = 300.0
 _LOOK_S: Final = 0.05
@@ -189,7 +188,7 @@ def _with_broker(
         connector = OurConnector(servers, "lake", DATABASE, compiled, _DELIVERY)
         connector.copy(f"{DATABASE}.*")
         job = MirrorJob(
-            folder, "ours", servers.bootstrap, "lake", interval_seconds=_INTERVAL_SECONDS
+            folder, "ours", servers.bootstrap, "lake", interval_seconds=INTERVAL_SECONDS
         )
         try:
             with mirror_runs(job) as running:

@@ -25,11 +25,15 @@ _LOGS, _PIPELINE, _TOOLS = "log_arguments", "pipeline_arguments", "tool_argument
 
 
 class Command(NamedTuple):
-    """A command: one line of help, the module that has its arguments, and the commands in it."""
+    """A command: one line of help, and the module that has its arguments.
+
+    A command with others in it has these in its place, and examples of them with their meaning.
+    """
 
     summary: str
     arguments: str = ""
     commands: Mapping[str, Command] = {}
+    examples: tuple[tuple[str, str], ...] = ()
 
 
 # In the order of the help.
@@ -92,6 +96,11 @@ COMMANDS: Final[Mapping[str, Command]] = {
                 "Write the held changes of a table, or of one key, and lift the fence.", _PIPELINE
             ),
         },
+        examples=(
+            ("quarantine list my.toml", "what is kept back, and why"),
+            ("quarantine show my.toml shop.orders", "the records of a table"),
+            ("quarantine replay my.toml shop.orders", "write them again"),
+        ),
     ),
     "log": Command(
         "Move the log of a stopped pipeline between Kafka and a folder.",
@@ -101,6 +110,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
                 _PIPELINE,
             ),
         },
+        examples=(("log copy shop.toml new.toml", "then start with new.toml"),),
     ),
 }
 _ROOT: Final = Command(
@@ -156,15 +166,8 @@ def parser_of(names: Sequence[str], command: Command) -> ArgumentParser:
     if command.arguments:
         module: Any = import_module(f"connector.cli.{command.arguments}")
         getattr(module, "_".join(names).replace("-", "_"))(parser)
-    elif names == ["log"]:
-        parser.describe("", ("log copy shop.toml new.toml", "then start with new.toml"))
     elif names:
-        parser.describe(
-            "",
-            ("quarantine list my.toml", "what is kept back, and why"),
-            ("quarantine show my.toml shop.orders", "the records of a table"),
-            ("quarantine replay my.toml shop.orders", "write them again"),
-        )
+        parser.describe("", *command.examples)
     else:
         _describe_program(parser)
     return parser

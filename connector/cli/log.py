@@ -3,11 +3,10 @@
 from argparse import Namespace
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from connector.cli.configuration import configure_logging, loaded
-from connector.cli.exit_codes import errors
+from connector.cli.exit_codes import errors, say
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import visible
 from connector.foundation.settings.sections import Settings
@@ -51,7 +50,7 @@ def print_moved(offsets: int, servers: list[str], config: Path) -> None:
         f"Spark job: name {named} in kafka.bootstrap_servers, and start it with its tables",
         "do not start either with the old log again",
     ):
-        Console().print(visible(line), markup=False, highlight=False, soft_wrap=True)
+        say(visible(line))
 
 
 def _require_two_logs(source: Settings, target: Settings, path: Path, other: Path) -> None:

@@ -41,6 +41,10 @@ _PATH: Final = "--to"
 # A batch of the Spark job needs some files of a few KB each.
 _ROOM_BYTES: Final = 1024 * 1024
 
+# At 500 changes a second on five tables, a batch takes less than this interval on two cores.
+INTERVAL_SECONDS: Final = 0.25
+COMMIT_PAUSE_MS: Final = 25
+
 _CONNECTOR: Final = """\
 # binlog-connector run {path}
 name = {name}
@@ -60,7 +64,7 @@ topic_prefix = {name}
 
 [delivery]
 # Only batches of the Spark job wait for changes: fewer and larger commits cost them no time.
-commit_pause_ms = 25
+commit_pause_ms = {commit_pause_ms}
 
 [log]
 format = "json"
@@ -85,7 +89,7 @@ formats = {formats}
 
 [trigger]
 kind = "processingTime"
-interval_seconds = 0.25
+interval_seconds = {interval_seconds}
 
 [log]
 format = "json"
@@ -271,6 +275,8 @@ class LakeFolder:
             "tables": toml_value(list(options.tables)),
             "tls": f"tls = {toml_value(tls)}\n" if tls else "",
             "log": toml_value(self.log.as_uri()),
+            "commit_pause_ms": COMMIT_PAUSE_MS,
+            "interval_seconds": INTERVAL_SECONDS,
             "listen": toml_value(options.listen or f"127.0.0.1:{free_port()}"),
             "mirror_listen": toml_value(f"127.0.0.1:{free_port()}"),
             "mirror": toml_value(str(self.path)),

@@ -60,9 +60,8 @@ class Lake:
         if find_spec("deltalake") is None:
             raise ConfigError(lake_errors.EXTRA, said="No module named 'deltalake'")
         self._folder = lake_of(path, options)
-        with ExitStack() as stack:
-            self._pipeline = stack.enter_context(running(self._folder, options, _check, _tell))
-            self._stack = stack.pop_all()
+        self._stack = ExitStack()
+        self._pipeline = self._stack.enter_context(running(self._folder, options, _check, _tell))
 
     def __enter__(self) -> Self:
         return self

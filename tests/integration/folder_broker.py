@@ -10,16 +10,14 @@ broker of its own with other settings, a broker that does not answer.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from connector.kafka.folder import door
 from connector.kafka.folder.results import FolderInUse
 from local_stack import Endpoint, KafkaBroker
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class FolderEndpoint(Endpoint):
@@ -30,7 +28,7 @@ class FolderEndpoint(Endpoint):
 
     @property
     def bootstrap(self) -> str:
-        return f"file://{self.host}"
+        return Path(self.host).as_uri()
 
 
 class FolderBroker(KafkaBroker):

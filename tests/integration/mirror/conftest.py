@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from tests.integration.database_stream import Stream
 
 
+# While there is nothing new.
+_FOLLOW_SECONDS = 0.02
+
 # For the writers and readers that the job is compared with.
 DELTA_SETTINGS = {
     "spark.master": "local[2]",
@@ -84,6 +87,35 @@ def make_settings(bootstrap: str, prefix: str, folder: Path, **sections: Any) ->
     for name, section in sections.items():
         document[name] = section if name == "tables" else document.get(name, {}) | section
     return Settings(name="test", **document)
+
+
+def _range_reader(settings: Settings) -> RangeStreamReader:
+    kafka = settings.kafka
+    return RangeStreamReader(
+        kafka.facts(),
+        kafka.topic_prefix,
+        kafka.max_offsets_per_trigger,
+        "no secret",
+        TableOptionsResolver.of_settings(settings).skipped,
+    )
+
+
+def follow_topics(settings: Settings, applier: BatchApplier, ended: threading.Event) -> None:
+    """Apply batches as the job does, without Spark, and once more after `ended` is set."""
+    reader = _range_reader(settings)
+    start: Offsets = {}
+    is_last = False
+    while not is_last:
+        is_last = ended.is_set()
+        reader.prepareForTriggerAvailableNow()
+        end = reader.latestOffset(start, reader.getDefaultReadLimit())
+        parts = reader.partitions(start, end)
+        if parts:
+            applier.apply([OffsetRange(*row) for part in parts for row in part.ranges])
+            start = end
+        else:
+            applier.move_on()
+            time.sleep(_FOLLOW_SECONDS)
 
 
 def reader_session(folder: Path, **settings: str) -> SparkSession:
@@ -154,13 +186,7 @@ class Job:
         kafka = settings.kafka
         applier = batch_applier(settings, client, run_in_process, lambda: 2)
         self.figures.set_aside = lambda: applier.records_set_aside
-        reader = RangeStreamReader(
-            kafka.facts(),
-            kafka.topic_prefix,
-            kafka.max_offsets_per_trigger,
-            "no secret",
-            TableOptionsResolver.of_settings(settings).skipped,
-        )
+        reader = _range_reader(settings)
         loader = table_loader(settings, applier, self.load_range, lines.write)
         while (report := applier.retry()) is not None:
             self.figures.end_batch(report)

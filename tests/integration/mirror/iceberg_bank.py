@@ -10,23 +10,18 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stream_jobs.run.assembly import batch_applier
 from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.source.client import KafkaClient
-from stream_jobs.source.offset_stream import RangeStreamReader
-from stream_jobs.source.topics import OffsetRange
-from stream_jobs.tables.table_options import TableOptionsResolver
-from tests.integration.mirror.conftest import make_settings, run_in_process
+from tests.integration.mirror.conftest import follow_topics, make_settings, run_in_process
 from tests.stream_jobs.topics import Kafka, SourceTable, column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stream_jobs.source.topics import Offsets
 
 ACCOUNTS: Final = 20
 # What both rows of an account have together.
@@ -104,13 +99,6 @@ def _mirror(bootstrap: str, folder: Path, sections: dict[str, Any]) -> None:
     client = KafkaClient(settings.kafka.facts())
     applier = batch_applier(settings, client, run_in_process, lambda: 2)
     assert applier.iceberg is not None
-    reader = RangeStreamReader(
-        settings.kafka.facts(),
-        PREFIX,
-        settings.kafka.max_offsets_per_trigger,
-        "no secret",
-        TableOptionsResolver.of_settings(settings).skipped,
-    )
     ended = threading.Event()
 
     def wait_for_end() -> None:
@@ -118,20 +106,8 @@ def _mirror(bootstrap: str, folder: Path, sections: dict[str, Any]) -> None:
         ended.set()
 
     threading.Thread(target=wait_for_end, daemon=True).start()
-    start: Offsets = {}
-    is_last = False
     with publishing(applier.iceberg, _EVERY_SECONDS, lambda: None):
-        while not is_last:
-            is_last = ended.is_set()
-            reader.prepareForTriggerAvailableNow()
-            end = reader.latestOffset(start, reader.getDefaultReadLimit())
-            parts = reader.partitions(start, end)
-            if parts:
-                applier.apply([OffsetRange(*row) for part in parts for row in part.ranges])
-                start = end
-            else:
-                applier.move_on()
-                time.sleep(_PAUSE_SECONDS)
+        follow_topics(settings, applier, ended)
     client.close()
 
 

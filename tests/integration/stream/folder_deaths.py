@@ -23,7 +23,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -31,16 +31,11 @@ from deltalake import DeltaTable, QueryBuilder
 from local_stack import Endpoint, MysqlServer, connect
 from stream_jobs.run.assembly import batch_applier
 from stream_jobs.source.client import KafkaClient
-from stream_jobs.source.offset_stream import RangeStreamReader
-from stream_jobs.source.topics import OffsetRange
-from stream_jobs.tables.table_options import TableOptionsResolver
 from tests import forked_command
+from tests.integration.folder_broker import FolderEndpoint
 from tests.integration.harness import ConnectorProcess, write_config
-from tests.integration.mirror.conftest import make_settings, run_in_process
+from tests.integration.mirror.conftest import follow_topics, make_settings, run_in_process
 from tests.integration.stream.power_loss import TRACE, PowerLoss, preload
-
-if TYPE_CHECKING:
-    from stream_jobs.source.topics import Offsets
 
 _DATABASE: Final = "shop"
 _TABLES: Final = ("orders", "items")
@@ -105,19 +100,7 @@ def _mirror(bootstrap: str, folder: Path) -> None:
     )
     client = KafkaClient(settings.kafka.facts())
     applier = batch_applier(settings, client, run_in_process, lambda: 2)
-    facts, skipped = settings.kafka.facts(), TableOptionsResolver.of_settings(settings).skipped
-    reader = RangeStreamReader(facts, _PREFIX, 100_000, "no secret", skipped)
-    start: Offsets = {}
-    while True:
-        reader.prepareForTriggerAvailableNow()
-        end = reader.latestOffset(start, reader.getDefaultReadLimit())
-        parts = reader.partitions(start, end)
-        if parts:
-            applier.apply([OffsetRange(*row) for part in parts for row in part.ranges])
-            start = end
-        else:
-            applier.move_on()
-            time.sleep(0.02)
+    follow_topics(settings, applier, threading.Event())
 
 
 class Pipeline:
@@ -128,16 +111,15 @@ class Pipeline:
         self.folder = folder / "pipeline"
         self.folder.mkdir()
         self._source = source
-        log = Endpoint(str(self.folder / "log"), 1)
         self.log_folder = self.folder / "log"
-        self._bootstrap = self.log_folder.as_uri()
+        log = FolderEndpoint(self.log_folder)
+        self._bootstrap = log.bootstrap
         self.config = write_config(
             folder,
             source,
             log,
             _PREFIX,
             _DATABASE,
-            kafka__bootstrap_servers=[self._bootstrap],
             source__start="snapshot",
         )
         self._log = folder / "job.log"

@@ -14,9 +14,10 @@ from connector.foundation.settings.configuration import load_settings
 from connector.kafka.folder import door
 from connector.lake.demo.stack import read_mirror
 from connector.stream.sink.log_copy import copy_log
-from local_stack import Endpoint, connect
+from local_stack import connect
 from tests import forked_command
 from tests.integration.database_stream import new_stream
+from tests.integration.folder_broker import FolderEndpoint
 from tests.integration.harness import changes, consumer_of, partitions_of, wait_until
 from tests.length import FULL
 from tests.stream_jobs import command
@@ -32,21 +33,13 @@ ROWS_MIN = 40
 STOPS = 9
 
 
-class Folder(Endpoint):
-    """A folder in the place of a broker."""
-
-    @property
-    def bootstrap(self) -> str:
-        return f"file://{self.host}"
-
-
 @pytest.fixture
 def streams(
     mysql_server: MysqlServer, kafka_broker: KafkaBroker, tmp_path: Path
 ) -> Iterator[list[Stream]]:
     """One database, into a folder, into Kafka, and into another folder."""
-    stream = new_stream(mysql_server.endpoint, Folder(str(tmp_path / "log"), 1), tmp_path)
-    brokers = (stream.broker, kafka_broker.endpoint, Folder(str(tmp_path / "second"), 1))
+    stream = new_stream(mysql_server.endpoint, FolderEndpoint(tmp_path / "log"), tmp_path)
+    brokers = (stream.broker, kafka_broker.endpoint, FolderEndpoint(tmp_path / "second"))
     found = []
     for number, broker in enumerate(brokers):
         folder = tmp_path / str(number)

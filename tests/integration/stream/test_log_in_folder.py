@@ -11,9 +11,10 @@ import pytest
 
 from connector.kafka.folder import door
 from connector.lake.demo.stack import read_mirror
-from local_stack import Endpoint, connect
+from local_stack import connect
 from tests import forked_command
 from tests.integration.database_stream import Stream, new_stream
+from tests.integration.folder_broker import FolderEndpoint
 from tests.integration.harness import changes, wait_until
 from tests.stream_jobs import command
 
@@ -28,18 +29,10 @@ KILLS = 4
 ROWS_MIN = 60
 
 
-class Folder(Endpoint):
-    """A folder in the place of a broker."""
-
-    @property
-    def bootstrap(self) -> str:
-        return f"file://{self.host}"
-
-
 @pytest.fixture
 def stream(mysql_server: MysqlServer, tmp_path: Path) -> Iterator[Stream]:
     """Follow a new database into a folder."""
-    broker = Folder(str(tmp_path / "log"), 1)
+    broker = FolderEndpoint(tmp_path / "log")
     stream = new_stream(mysql_server.endpoint, broker, tmp_path)
     yield stream
     stream.execute(f"DROP DATABASE {stream.database}")
