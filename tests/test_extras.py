@@ -102,7 +102,7 @@ def test_figures_for_a_collector_name_their_extra(tmp_path: Path) -> None:
 
 TO_ARROW = """
 from connector.reader import open_binlog
-from tests.reader.log_files import three_transactions
+from tests.binlog.files.log_files import three_transactions
 open_binlog(three_transactions().data).to_arrow()
 """
 TO_AWS = """
@@ -117,7 +117,7 @@ NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pi
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        ("import connector.reader.spark", f"{NEEDS} 'binlog-connector[spark]'"),
+        ("import connector.logs.spark", f"{NEEDS} 'binlog-connector[spark]'"),
         (
             TO_ARROW,
             f"{REFUSED}: {shown(settings_errors.NO_PYARROW)}",

@@ -19,7 +19,7 @@ from connector.binlog.transactions.transaction import transactions_of
 from connector.foundation.contract import Sequence
 from connector.foundation.errors import DecodeError, SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import SourceSettings
-from connector.reader.server_log import ServerLog
+from connector.replication.server_log import ServerLog
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.source.sequence import PackedSequence
 from verification.pipeline import Pipeline

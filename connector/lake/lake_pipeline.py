@@ -15,14 +15,13 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from connector.binlog.gtid import contains_all, parse_gtid_set
 from connector.foundation.errors import ConfigError, DefiniteError
 from connector.foundation.errors.catalogue import codes
 from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.log_folder import folder_of
 from connector.lake import lake_errors
 from connector.replication.server.mysql_server import MysqlServer
-from connector.stream.metrics.source_watch import SourceLog, read_source_log
+from connector.stream.metrics.source_watch import read_source_log
 from connector.stream.status.model import PipelineStatus, State
 from connector.stream.status.status_client import NoAnswer, fetch_status
 from local_stack.java import java_runtime
@@ -115,7 +114,7 @@ class LakePipeline:
             log = read_source_log(server)
         while True:
             cut = self.last_cut()
-            if cut is not None and _has(cut, log) and self._is_streaming():
+            if cut is not None and log.is_within(cut.gtid, cut.position) and self._is_streaming():
                 return cut
             self._look(on_look)
 
@@ -239,12 +238,3 @@ def last_words(log: Path) -> LastWords:
             if isinstance(entry, dict) and "error.message" in entry:
                 return LastWords(entry["error.message"], entry.get("error.code"))
     return LastWords(tail)
-
-
-def _has(cut: Cut, log: SourceLog) -> bool:
-    """Return whether the tables at `cut` have all that the source had committed."""
-    if log.gtid_set is not None and cut.gtid is not None:
-        return contains_all(parse_gtid_set(cut.gtid, cut.flavour), log.gtid_set)
-    file, _, position = cut.position.rpartition(":")
-    number = file.rpartition(".")[2]
-    return number.isdecimal() and (int(number), int(position)) >= log.end

@@ -209,7 +209,7 @@ def _server_events(
     position = options.start_position or FIRST_POSITION
 
     def events() -> Generator[Event | Gap]:
-        from connector.reader.server_log import open_server  # noqa: PLC0415  # not for files
+        from connector.replication.server_log import open_server  # noqa: PLC0415  # not for files
 
         with open_server(
             url,

@@ -1,6 +1,11 @@
 """The request for a log: its start, the conversation, and the connection."""
 
-from connector.foundation.errors.code import ErrorCode, frame, transient_error
+from connector.foundation.errors.code import (
+    ErrorCode,
+    configuration_error,
+    frame,
+    transient_error,
+)
 
 CONNECTION_LOST = transient_error(
     "S713",
@@ -187,4 +192,17 @@ ABOVE_4_GIB = ErrorCode(
     "{server}: {file}:{position} lies above 4 GiB, where a dump cannot start without GTIDs",
     "start at position 4 of the next file",
     cause="The command that asks for a log by position has 32 bits for the position.",
+)
+
+# The argument `start` of `open_server`.
+START_FORM = configuration_error(
+    "C213",
+    "start {start!r} is not {reason}",
+    cause="A start point is earliest, latest, gtid:SET or position:FILE:POSITION.",
+)
+START = START_FORM.because(
+    "earliest, latest, gtid:SET or position:FILE:POSITION; write one of these", was="C211"
+)
+START_POSITION = START_FORM.because(
+    "position:FILE:POSITION; write it like position:binlog.000042:4", was="C212"
 )

@@ -10,8 +10,8 @@ import pytest
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.header import EventType
 from connector.binlog.log_errors import EventError
+from tests.binlog.files.log_files import COLUMNS, NAMED, SERVER, image, rows_head
 from tests.binlog.log_bytes import event, format_description, table_map
-from tests.reader.log_files import COLUMNS, NAMED, SERVER, image, rows_head
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event

@@ -13,11 +13,11 @@ from typing import Final
 from connector.binlog.header import FIRST_POSITION
 from connector.foundation.errors import SourceRefused
 from connector.foundation.settings.sections import SourceSettings
-from connector.reader.server_log import ServerLog
 from connector.replication import dump_errors
 from connector.replication.log_search import find_time
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import binary_logs
+from connector.replication.server_log import ServerLog
 from verification.digests import Digest
 from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping

@@ -257,7 +257,7 @@ class _DemoRun:
 
         self._wait_for(
             "connector",
-            lambda: stage.log.contains(stage.committed_gtids(), executed),
+            lambda: stage.has_committed(executed),
             stage.committed_gtids,
         )
         ends = stage.topics.ends(DATABASE, TABLES)

@@ -16,13 +16,13 @@ from typing import Self
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.lake.demo import shop
 from connector.lake.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory, DemoOptions
 from connector.lake.demo.display import StatusBoard, TableLine
 from connector.lake.demo.processes import Connector, StreamJob, VerifyCommand
 from connector.lake.demo.topics import TopicReader
 from connector.lake.demo.workload import Workload
+from connector.stream.progress.progress_record import has_transactions
 from local_stack import stack_errors
 from local_stack.java import java_runtime
 from local_stack.kafka import KafkaBroker
@@ -59,12 +59,6 @@ class SourceLog:
         """Return the GTIDs of all transactions in the binlog, as the server prints them."""
         _, gtids = self._ask(EXECUTED[self.product])
         return gtids.replace("\n", "")
-
-    def contains(self, gtids: str, wanted: str) -> bool:
-        """Return whether the set `gtids` holds every GTID of the set `wanted`."""
-        if self.product == "mariadb":
-            return MariadbGtidSet.parse(wanted) <= MariadbGtidSet.parse(gtids)
-        return GtidSet.parse(wanted) <= GtidSet.parse(gtids)
 
     def _ask(self, question: str) -> tuple[str, str]:
         with closing(connect(self._endpoint)) as connection, connection.cursor() as cursor:
@@ -204,6 +198,11 @@ class DemoStack:
         """Return the GTIDs of the connector's committed progress, "" before the first."""
         progress = self.topics.progress(PIPELINE)
         return "" if progress is None else progress["gtid_set"] or ""
+
+    def has_committed(self, gtids: str) -> bool:
+        """Return whether the connector's committed progress has every transaction of a set."""
+        progress = self.topics.progress(PIPELINE)
+        return progress is not None and has_transactions(progress, gtids)
 
     def look(self, phase: str, share: float | None = None) -> StatusBoard:
         """Return the current numbers; `share` of the phase is done."""

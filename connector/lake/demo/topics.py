@@ -13,7 +13,8 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from connector.foundation import contract, control_records
-from connector.kafka.kafka_python import network_client
+from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.sink.connection import consumer_settings
 from local_stack import stack_errors
 from local_stack.stack_errors import LocalStackError
 
@@ -54,15 +55,12 @@ class TopicReader:
         self._prefix = prefix
         self._progress_partition = TopicPartition(f"{prefix}.{contract.PROGRESS_TOPIC_SUFFIX}", 0)
         self._last_progress: dict[str, control_records.ProgressRecord] = {}
+        settings = KafkaSettings(bootstrap_servers=[bootstrap], topic_prefix=prefix)
         try:
             self._progress, self._rows, self._uncommitted = (
                 KafkaConsumer(
-                    bootstrap_servers=bootstrap,
-                    isolation_level=isolation_level,
-                    auto_offset_reset="earliest",
-                    enable_auto_commit=False,
-                    group_id=None,
-                    kafka_client=network_client,  # it knows logs in folders, too
+                    **consumer_settings(settings)
+                    | {"isolation_level": isolation_level, "auto_offset_reset": "earliest"}
                 )
                 for isolation_level in ("read_committed", "read_committed", "read_uncommitted")
             )

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import structlog
 
-from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.binlog.gtid import GtidSet, MariadbGtidSet, contains_all, parse_gtid_set
 from connector.binlog.header import file_number
 from connector.foundation.errors import ConnectorError, SourceUnavailable, fields, line
 from connector.foundation.metrics import CatchUpEstimate
@@ -66,6 +66,18 @@ class SourceLog:
         """The end as FILE:POSITION."""
         name, size = next(reversed(self.files.items()))
         return f"{name}:{size}"
+
+    def is_within(self, gtids: str | None, position: str) -> bool:
+        """Return whether all that the log holds lies before a point of this source's stream.
+
+        The point is the set of all transactions before it, and FILE:POSITION. The position decides
+        if the source or the stream has no GTIDs.
+        """
+        if self.gtid_set is not None and gtids is not None:
+            flavour = "mysql" if isinstance(self.gtid_set, GtidSet) else "mariadb"
+            return contains_all(parse_gtid_set(gtids, flavour), self.gtid_set)
+        file, _, offset = position.rpartition(":")
+        return file != "" and (file_number(file), int(offset)) >= self.end
 
 
 # MariaDB's name since 11.4, and Percona's for the same.

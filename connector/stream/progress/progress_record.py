@@ -16,10 +16,16 @@ from typing import final
 
 from mypy_extensions import i64
 
-from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet, parse_gtid_set
+from connector.binlog.gtid import (
+    GtidSet,
+    MariadbGtid,
+    MariadbGtidSet,
+    contains_all,
+    parse_gtid_set,
+)
 from connector.binlog.header import FIRST_POSITION
 from connector.foundation.contract import PROGRESS_TOPIC_SUFFIX
-from connector.foundation.control_records import PreparedXaRecord
+from connector.foundation.control_records import PreparedXaRecord, ProgressRecord
 from connector.foundation.errors import DecodeError, SourceRefused
 from connector.foundation.kafka_records import Record
 from connector.replication.start_point import ServerIdentity, StartPoint
@@ -163,6 +169,19 @@ class PreparedXa:
 def held_records(records: list[PreparedXaRecord]) -> list[PreparedXaRecord]:
     """Return the entries whose rows are read again."""
     return [record for record in records if record["held"]]
+
+
+def has_transactions(record: ProgressRecord, gtids: str) -> bool:
+    """Return whether everything in the set `gtids` is committed; never so for a stream by position.
+
+    Raises DecodeError for another text than a set of GTIDs.
+    """
+    if record["gtid_set"] is None:
+        return False
+    known, wanted = (
+        parse_gtid_set(text, record["flavour"]) for text in (record["gtid_set"], gtids)
+    )
+    return contains_all(known, wanted)
 
 
 def gtid_set_before(

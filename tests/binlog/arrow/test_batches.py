@@ -14,8 +14,15 @@ from connector.binlog.header import EventType
 from connector.binlog.log_errors import EventError
 from connector.foundation.errors import ConfigError
 from connector.reader import open_binlog, open_binlogs
+from tests.binlog.files.log_files import (
+    COLUMNS,
+    SERVER,
+    LogFile,
+    image,
+    rows_head,
+    three_transactions,
+)
 from tests.binlog.log_bytes import table_map, tlv
-from tests.reader.log_files import COLUMNS, SERVER, LogFile, image, rows_head, three_transactions
 
 LOG = three_transactions()
 GOLDEN = Path(__file__).parents[2] / "golden" / "files"

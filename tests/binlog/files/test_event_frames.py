@@ -11,7 +11,7 @@ from connector.binlog.files.byte_source import ByteSource
 from connector.binlog.files.event_frames import EventFrames
 from connector.binlog.header import EventType
 from connector.binlog.log_errors import LogTruncated
-from tests.reader.log_files import LogFile
+from tests.binlog.files.log_files import LogFile
 
 
 class Blocks:

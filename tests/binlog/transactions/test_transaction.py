@@ -13,7 +13,7 @@ from connector.binlog.header import EventType
 from connector.binlog.log_errors import LogTruncated
 from connector.foundation.errors import ConfigError
 from connector.reader import open_binlog
-from tests.reader.log_files import SERVER, LogFile, image, rows_head, three_transactions
+from tests.binlog.files.log_files import SERVER, LogFile, image, rows_head, three_transactions
 
 if TYPE_CHECKING:
     from pathlib import Path

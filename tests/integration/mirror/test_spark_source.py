@@ -11,11 +11,18 @@ import zstandard
 from pyspark.errors import PySparkException
 
 from connector.binlog.header import EventType
+from connector.logs.spark import register
 from connector.reader import open_binlog
-from connector.reader.spark import register
+from tests.binlog.files.log_files import (
+    COLUMNS,
+    SERVER,
+    LogFile,
+    image,
+    rows_head,
+    three_transactions,
+)
 from tests.binlog.log_bytes import table_map
 from tests.integration.library_guide import Example, examples, shop
-from tests.reader.log_files import COLUMNS, SERVER, LogFile, image, rows_head, three_transactions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
-from connector.reader import open_binlogs, open_server, reader_errors
+from connector.reader import open_binlogs, open_server
+from connector.replication import dump_errors
 from local_stack import MariadbServer, MysqlServer, connect
 
 if TYPE_CHECKING:
@@ -186,9 +187,9 @@ POSITION_FORM = "position:FILE:POSITION; write it like position:binlog.000042:4"
 @pytest.mark.parametrize(
     ("start", "code", "forms"),
     [
-        ("yesterday", reader_errors.START, FORMS),
-        ("position:x", reader_errors.START_POSITION, POSITION_FORM),
-        ("position:x:y", reader_errors.START_POSITION, POSITION_FORM),
+        ("yesterday", dump_errors.START, FORMS),
+        ("position:x", dump_errors.START_POSITION, POSITION_FORM),
+        ("position:x:y", dump_errors.START_POSITION, POSITION_FORM),
     ],
 )
 def test_a_start_that_is_none_is_refused(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.header import EventType
+from tests.binlog.files.log_files import COLUMNS, LogFile
 from tests.binlog.log_bytes import table_map, tlv
-from tests.reader.log_files import COLUMNS, LogFile
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,10 +15,10 @@ from connector.logs import undo_errors
 from connector.logs.flashback.sql_literals import string_literal
 from connector.logs.flashback.undo import SESSION
 from connector.reader import open_binlog
+from tests.binlog.files.log_files import COLUMNS, NAMED, LogFile
 from tests.binlog.log_bytes import table_map
 from tests.foundation.errors.texts import text_of
 from tests.logs.flashback.undone import sql_of
-from tests.reader.log_files import COLUMNS, NAMED, LogFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

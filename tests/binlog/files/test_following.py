@@ -10,7 +10,7 @@ from connector.binlog.header import EventType
 from connector.binlog.log_errors import LogTruncated
 from connector.foundation.errors import ConfigError
 from connector.reader import open_binlog, open_binlogs
-from tests.reader.log_files import LogFile
+from tests.binlog.files.log_files import LogFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,9 +14,9 @@ from connector.binlog.header import BinlogVersion
 from connector.binlog.log_errors import EventError, LogRefused, LogTruncated
 from connector.foundation.errors import ConfigError
 from connector.reader import open_binlog
+from tests.binlog.files.log_files import MAGIC, LogFile, three_transactions
 from tests.binlog.log_bytes import event, format_description, old_query, start_v3, v1_event
 from tests.foundation.errors.texts import text_of
-from tests.reader.log_files import MAGIC, LogFile, three_transactions
 
 if TYPE_CHECKING:
     from connector.binlog.files.byte_source import LogSource

@@ -1,4 +1,4 @@
-"""Arguments of the reader of a server's log, and options of Spark's data source."""
+"""Options of Spark's data source."""
 
 from connector.foundation.errors.code import configuration_error
 
@@ -34,16 +34,4 @@ NO_LOG = configuration_error(
     "give the path of a file, of a folder of logs, or a glob",
     cause="No file has a name that the path stands for.",
     example={"path": "/logs/binlog.*"},
-)
-
-START_FORM = configuration_error(
-    "C213",
-    "start {start!r} is not {reason}",
-    cause="A start point is earliest, latest, gtid:SET or position:FILE:POSITION.",
-)
-START = START_FORM.because(
-    "earliest, latest, gtid:SET or position:FILE:POSITION; write one of these", was="C211"
-)
-START_POSITION = START_FORM.because(
-    "position:FILE:POSITION; write it like position:binlog.000042:4", was="C212"
 )

@@ -24,7 +24,7 @@ from connector.binlog.transactions.transaction_selection import TransactionSelec
 from connector.foundation.errors import ConfigError, ConnectorError, SourceUnavailable
 from connector.foundation.errors.message import Words
 from connector.foundation.settings.sections import SourceSettings
-from connector.reader import reader_errors
+from connector.replication import dump_errors
 from connector.replication.dump import open_stream
 from connector.replication.server.addresses import source_settings
 from connector.replication.server.mysql_server import MysqlServer
@@ -180,11 +180,11 @@ def _start_point(server: MysqlServer, start: str) -> StartPoint:
         case ["position", coordinates]:
             file, _, position = coordinates.rpartition(":")
             if not file or not position.isdecimal():
-                raise ConfigError(reader_errors.START_POSITION, start=start)
+                raise ConfigError(dump_errors.START_POSITION, start=start)
             point = StartPoint(flavour, None, file, int(position))
         case ["latest"] | ["gtid", _]:
             point = resolve_start(server, start)
         case _:
-            raise ConfigError(reader_errors.START, start=start)
+            raise ConfigError(dump_errors.START, start=start)
     validate_start(server, point)
     return point

@@ -9,8 +9,8 @@ import pytest
 from connector.binlog.header import EventType
 from connector.binlog.log_errors import EventError
 from connector.reader import open_binlog
+from tests.binlog.files.log_files import LogFile, image, rows_head
 from tests.golden.every_log import every_log
-from tests.reader.log_files import LogFile, image, rows_head
 
 if TYPE_CHECKING:
     from tests.golden.golden import GoldenLog

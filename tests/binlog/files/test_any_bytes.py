@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from connector.foundation.errors import ConnectorError
 from connector.reader import open_binlog
+from tests.binlog.files.log_files import three_transactions
 from tests.length import length
-from tests.reader.log_files import three_transactions
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "files"
+GOLDEN = Path(__file__).parents[2] / "golden" / "files"
 SEEDS = [
     three_transactions().data,
     (GOLDEN / "mysql-8.0.31" / "compression.000001").read_bytes(),

@@ -14,9 +14,9 @@ from connector.binlog.header import EventType
 from connector.binlog.log_errors import EventError, LogRefused, LogTruncated
 from connector.foundation.errors import ConfigError, DecodeError
 from connector.reader import open_binlog, open_binlogs
+from tests.binlog.files.log_files import SERVER, LogFile, three_transactions
 from tests.binlog.log_bytes import event
 from tests.foundation.errors.texts import text_of
-from tests.reader.log_files import SERVER, LogFile, three_transactions
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from connector.binlog import BinlogReader, RowChange, Transaction, open_binlog, open_binlogs
 
 if TYPE_CHECKING:
-    from connector.reader.server_log import open_server
+    from connector.replication.server_log import open_server
 
 __all__ = [
     "BinlogReader",
@@ -33,6 +33,6 @@ def __getattr__(name: str) -> Any:
     if name != "open_server":
         reason = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(reason)
-    from connector.reader.server_log import open_server  # noqa: PLC0415
+    from connector.replication.server_log import open_server  # noqa: PLC0415
 
     return open_server

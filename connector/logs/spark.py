@@ -41,6 +41,7 @@ from librt.strings import BytesWriter
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from connector.binlog import open_binlog
 from connector.binlog.columns.column import ColumnReader, JsonDiffs, Value
 from connector.binlog.columns.json import ABSENT_BEFORE, NULL_BEFORE, changed_document
 from connector.binlog.columns.row_images import bitmap_length, column_error, is_set
@@ -51,7 +52,7 @@ from connector.binlog.table_filter import TableFilter
 from connector.binlog.text_writer import quoted
 from connector.binlog.transactions.transaction import column_names
 from connector.foundation.errors import ConfigError, DecodeError, UnsupportedChange
-from connector.reader import open_binlog, reader_errors
+from connector.logs import spark_errors
 from connector.stream.envelope.cells.writers import exact_writer
 from connector.stream.envelope.schemas.table_schema import schema_column
 
@@ -82,11 +83,11 @@ class MysqlBinlogSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the files that exist now."""
         if schema.fieldNames() != [column.split()[0] for column in SCHEMA.split(", ")]:
-            raise ConfigError(reader_errors.OWN_SCHEMA)
+            raise ConfigError(spark_errors.OWN_SCHEMA)
         # The form in which Spark passes a list of paths.
         unknown = sorted(set(self.options) - {"path", "paths", "tables"})
         if unknown:
-            raise ConfigError(reader_errors.NO_OPTION, option=unknown[0], known=("path", "tables"))
+            raise ConfigError(spark_errors.NO_OPTION, option=unknown[0], known=("path", "tables"))
         tables = self.options.get("tables")
         patterns = [pattern.strip() for pattern in tables.split(",")] if tables else None
         if patterns is not None:
@@ -155,10 +156,10 @@ class _Reader(DataSourceReader):
 def _log_files(path: str) -> list[str]:
     """Return the log files of `path`, ordered by name."""
     if not path:
-        raise ConfigError(reader_errors.NO_PATH)
+        raise ConfigError(spark_errors.NO_PATH)
     path = re.sub("^file:(//)?", "", path)
     if "://" in path:
-        raise ConfigError(reader_errors.NOT_A_FILE, path=path)
+        raise ConfigError(spark_errors.NOT_A_FILE, path=path)
     if Path(path).is_dir():
         paths = [
             str(file)
@@ -168,7 +169,7 @@ def _log_files(path: str) -> list[str]:
     else:
         paths = glob.glob(path)  # noqa: PTH207 # Path.glob takes no absolute pattern
     if not paths:
-        raise ConfigError(reader_errors.NO_LOG, path=path)
+        raise ConfigError(spark_errors.NO_LOG, path=path)
     return sorted(paths)
 
 
