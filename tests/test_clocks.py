@@ -40,6 +40,8 @@ REASONS: Final = {
     "connector/kafka/folder/folder_log.py FolderLog.end_transaction": KEPT,
     "connector/kafka/folder/folder_log.py FolderLog.init_producer": LASTING,
     "connector/kafka/folder/folder_log.py FolderLog.maintain": LASTING,
+    "connector/kafka/folder/group_offsets.py GroupOffsets._of": LASTING,
+    "connector/kafka/folder/group_offsets.py GroupOffsets.commit": LASTING,
     "connector/logs/dump/dump.py _now_us": WRITTEN,
     "connector/logs/dump/envelope_format.py _Changes.ddl": WRITTEN,
     "connector/logs/dump/envelope_format.py _Changes.rows": WRITTEN,

@@ -1,7 +1,7 @@
 """The requests about topics, their settings, and producers, by kafka-python's description.
 
-The cluster has one broker, which leads and coordinates everything. It keeps no consumer groups, no
-rights and no replicas: requests about them are unknown to it.
+The cluster has one broker, which leads and coordinates everything. It keeps offsets of consumer
+groups, but no members, no rights and no replicas: requests about them are unknown to it.
 
 https://kafka.apache.org/protocol.html
 """
@@ -14,9 +14,9 @@ from uuid import UUID
 
 from kafka import errors
 from kafka.admin import ConfigResourceType
-from kafka.protocol import admin, metadata, producer
+from kafka.protocol import admin, consumer, metadata, producer
 
-from connector.kafka.folder import topic_settings
+from connector.kafka.folder import group_requests, topic_settings, transaction_queries
 from connector.kafka.folder.folder_log import FolderLog
 from connector.kafka.folder.request_fields import outcome
 from connector.kafka.folder.results import Topic
@@ -34,6 +34,7 @@ _BROKER: Final[Mapping[str, str]] = {
     "socket.request.max.bytes": str(REQUEST_BYTES_MAX),
     "transaction.max.timeout.ms": str(0x7FFF_FFFF),
 }
+_COORDINATED: Final = (metadata.CoordinatorType.GROUP, metadata.CoordinatorType.TRANSACTION)
 _OWN: Final = 1
 _STATIC: Final = 4
 _DEFAULT: Final = 5
@@ -137,13 +138,13 @@ def _delete_records(log: FolderLog, request: Any) -> Any:
             partition_index=number, low_watermark=-1 if low is None else low, error_code=code
         )
 
-    return response(
-        topics=[
-            result(name=topic.name, partitions=[deleted(topic.name, each) for each in rows])
-            for topic in request.topics
-            if (rows := topic.partitions)
-        ]
-    )
+    topics = [
+        result(name=topic.name, partitions=[deleted(topic.name, each) for each in rows])
+        for topic in request.topics
+        if (rows := topic.partitions)
+    ]
+    log.sync()
+    return response(topics=topics)
 
 
 def _describe_configs(log: FolderLog, request: Any) -> Any:
@@ -223,13 +224,9 @@ def _alter_configs(log: FolderLog, request: Any) -> Any:
 
 
 def _find_coordinator(_: FolderLog, request: Any) -> Any:
-    if request.key_type != metadata.CoordinatorType.TRANSACTION:
+    if request.key_type not in _COORDINATED:
         return metadata.FindCoordinatorResponse(
-            error_code=errors.CoordinatorNotAvailableError.errno,
-            error_message="a log in a folder keeps no consumer groups",
-            node_id=-1,
-            host="",
-            port=-1,
+            error_code=errors.InvalidRequestError.errno, node_id=-1, host="", port=-1
         )
     return metadata.FindCoordinatorResponse(node_id=NODE, host=HOST, port=PORT)
 
@@ -276,5 +273,16 @@ REQUESTS: Final[Mapping[int, ClusterRequest]] = {
         ClusterRequest(admin.DescribeConfigsRequest, 1, 4, _describe_configs),
         ClusterRequest(admin.CreatePartitionsRequest, 0, 3, _create_partitions),
         ClusterRequest(admin.IncrementalAlterConfigsRequest, 0, 1, _alter_configs),
+        ClusterRequest(admin.ListGroupsRequest, 0, 4, group_requests.list_groups),
+        ClusterRequest(consumer.OffsetCommitRequest, 2, 8, group_requests.commit_offsets),
+        # Later versions ask for several groups.
+        ClusterRequest(consumer.OffsetFetchRequest, 2, 7, group_requests.fetch_offsets),
+        ClusterRequest(admin.ListTransactionsRequest, 0, 0, transaction_queries.list_transactions),
+        ClusterRequest(
+            admin.DescribeTransactionsRequest, 0, 0, transaction_queries.describe_transactions
+        ),
+        ClusterRequest(
+            admin.DescribeProducersRequest, 0, 0, transaction_queries.describe_producers
+        ),
     )
 }

@@ -26,6 +26,7 @@ from connector.kafka.folder.frames import (
     TopicForm,
     TopicGone,
 )
+from connector.kafka.folder.group_offsets import GroupOffsets
 from connector.kafka.folder.journal import SEGMENT_BYTES
 from connector.kafka.folder.producers import NO_EPOCH, Producer
 from connector.kafka.folder.reader import BatchReader
@@ -66,6 +67,7 @@ class FolderLog:
                 folder_errors.UNUSABLE, folder=folder, why=error.strerror or str(error)
             ) from error
         self._cleaner = Cleaner(self._core)
+        self.groups = GroupOffsets(self._core)
 
     @property
     def openings(self) -> int:
@@ -303,23 +305,29 @@ class FolderLog:
     def delete_records(self, partition: results.PartitionId, before: int) -> int:
         """Delete the records before an offset, -1 for all; return the new earliest offset.
 
-        Raises UnknownTopicOrPartitionError, OffsetOutOfRangeError.
+        It is on the disk after the next `sync`. Raises UnknownTopicOrPartitionError,
+        OffsetOutOfRangeError, and PolicyViolationError if the topic is compacted alone.
         """
         core = self._core
         with core.lock:
             core.make_room()
             key, place = core.partition(partition)
+            if topic_settings.keeps_all(core.topic(partition[0]).topic.configuration):
+                raise errors.PolicyViolationError
             latest = core.visibility.limits(key).high_watermark
             start = latest if before == _ALL else before
             if not 0 <= start <= latest:
                 raise errors.OffsetOutOfRangeError
-            end = core.journal.written
             if start > place.start_offset:
-                end = core.write(Start(*key, start))
+                core.write(Start(*key, start))
                 core.index.forget(key, start)
-            earliest = place.start_offset
-        core.await_disk(end)
-        return earliest
+            return place.start_offset
+
+    def producers_of(self, partition: results.PartitionId) -> list[results.PartitionProducer]:
+        """Return the producers in a partition; raises UnknownTopicOrPartitionError."""
+        with self._core.lock:
+            key, _ = self._core.partition(partition)
+            return self._core.state.producers_of(key)
 
     def transactions(self) -> list[results.OpenTransaction]:
         """Return all open transactions."""

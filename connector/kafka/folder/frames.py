@@ -49,6 +49,7 @@ class Kind(IntEnum):
     START = 8  # records of a partition were deleted
     SEGMENT_GONE = 9  # a segment that nothing needs is about to be removed
     OPENING = 10  # a process has opened the folder, or closes it
+    GROUP = 11  # a consumer group has committed offsets
 
 
 class Frame(NamedTuple):
@@ -142,7 +143,26 @@ class Opening(NamedTuple):
     number: int
 
 
-Event = Append | Join | End | ProducerEpoch | TopicForm | TopicGone | Start | SegmentGone | Opening
+class GroupCommit(NamedTuple):
+    """Offsets that a consumer group has committed: number of a topic, partition, offset."""
+
+    group: str
+    time_ms: int
+    offsets: Sequence[Sequence[int]]
+
+
+Event = (
+    Append
+    | Join
+    | End
+    | ProducerEpoch
+    | TopicForm
+    | TopicGone
+    | Start
+    | SegmentGone
+    | Opening
+    | GroupCommit
+)
 _KINDS: Final[Mapping[type, Kind]] = {
     Append: Kind.APPEND,
     Join: Kind.JOIN,
@@ -153,6 +173,7 @@ _KINDS: Final[Mapping[type, Kind]] = {
     Start: Kind.START,
     SegmentGone: Kind.SEGMENT_GONE,
     Opening: Kind.OPENING,
+    GroupCommit: Kind.GROUP,
 }
 _EVENTS: Final[Mapping[Kind, Any]] = {kind: event for event, kind in _KINDS.items()}
 

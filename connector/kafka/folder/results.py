@@ -58,3 +58,16 @@ class OpenTransaction(NamedTuple):
     timeout_ms: int
     start_ms: int
     partitions: Mapping[PartitionId, int]
+
+
+class PartitionProducer(NamedTuple):
+    """A producer in a partition: the number of its last record, and where its transaction begins.
+
+    Both are -1 without one.
+    """
+
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_ms: int
+    transaction_start: int

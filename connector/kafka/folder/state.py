@@ -8,7 +8,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from connector.kafka.folder import batches, frames
 from connector.kafka.folder.batches import NO_PRODUCER
@@ -16,6 +16,7 @@ from connector.kafka.folder.frames import (
     Append,
     End,
     Event,
+    GroupCommit,
     Join,
     Key,
     Marker,
@@ -27,11 +28,19 @@ from connector.kafka.folder.frames import (
     TopicGone,
 )
 from connector.kafka.folder.producers import RECENT_MAX, Numbered, Producer, Transaction
-from connector.kafka.folder.results import NO_OFFSET, OpenTransaction, Topic
+from connector.kafka.folder.results import (
+    NO_OFFSET,
+    OpenTransaction,
+    PartitionId,
+    PartitionProducer,
+    Topic,
+)
 
 _FORMAT: Final = 1
 # A producer without transactions that has sent nothing for so long is forgotten, as by a broker.
 _IDLE_MS: Final = 24 * 60 * 60 * 1000
+# So is an offset that a group committed so long ago (offsets.retention.minutes).
+_GROUP_MS: Final = 7 * 24 * 60 * 60 * 1000
 
 
 @dataclass(slots=True)
@@ -66,6 +75,13 @@ class NumberedTopic:
         return ((self.number, partition) for partition in range(len(self.partitions)))
 
 
+class GroupOffset(NamedTuple):
+    """An offset, and when a group committed it."""
+
+    offset: int
+    time_ms: int
+
+
 class LogState:
     """The state after some events."""
 
@@ -78,6 +94,7 @@ class LogState:
         self.next_producer_id = 1
         self.producers: dict[int, Producer] = {}
         self.transactional: dict[str, Producer] = {}
+        self.groups: dict[str, dict[Key, GroupOffset]] = {}
         self._numbers: dict[int, NumberedTopic] = {}
         self._without_dots: set[str] = set()
         # Made when it is asked for, after a change.
@@ -92,6 +109,7 @@ class LogState:
             Start: self._start,
             SegmentGone: self._segment_gone,
             Opening: self._opening,
+            GroupCommit: self._group_commit,
         }
 
     def apply(self, event: Event) -> None:
@@ -140,6 +158,30 @@ class LogState:
             )
         return found
 
+    def group_offsets(self, group: str, now_ms: int) -> dict[PartitionId, int]:
+        """Return what a group has committed within a week."""
+        return {
+            (self._numbers[topic].topic.name, number): own.offset
+            for (topic, number), own in self.groups.get(group, {}).items()
+            if own.time_ms >= now_ms - _GROUP_MS
+        }
+
+    def producers_of(self, key: Key) -> list[PartitionProducer]:
+        """Return the producers that have written to a partition lately, or have a transaction."""
+        partition = self.partition(key)
+        assert partition is not None
+        return [
+            PartitionProducer(
+                each.producer_id,
+                each.epoch,
+                each.recent[key][-1].last if key in each.recent else NO_OFFSET,
+                each.used_ms,
+                partition.open.get(each.producer_id, NO_OFFSET),
+            )
+            for each in self.producers.values()
+            if key in each.recent or each.producer_id in partition.open
+        ]
+
     def end_of(self, producer: Producer, epoch: int, time_ms: int, *, commit: bool) -> End:
         """Return the event that ends the transaction of a producer."""
         markers = []
@@ -151,7 +193,12 @@ class LogState:
         return End(producer.producer_id, epoch, commit, time_ms, markers)
 
     def drop_idle(self, now_ms: int) -> None:
-        """Forget producers without transactions that have sent nothing for a day."""
+        """Forget producers without transactions, and groups, that have sent nothing for long."""
+        for group, offsets in list(self.groups.items()):
+            kept = {key: own for key, own in offsets.items() if own.time_ms >= now_ms - _GROUP_MS}
+            self.groups[group] = kept
+            if not kept:
+                del self.groups[group]
         for producer in list(self.producers.values()):
             if producer.transactional_id is None and producer.used_ms < now_ms - _IDLE_MS:
                 del self.producers[producer.producer_id]
@@ -173,6 +220,10 @@ class LogState:
                     for each in self.topics.values()
                 ],
                 "producers": [_fields_of(producer) for producer in self.producers.values()],
+                "groups": [
+                    [group, [[*key, *own] for key, own in offsets.items()]]
+                    for group, offsets in self.groups.items()
+                ],
             }
         )
 
@@ -190,6 +241,10 @@ class LogState:
                 partition.start_offset, partition.next_offset = start, following
         for each in fields["producers"]:
             self._add_producer(_producer_of(each))
+        for group, offsets in fields.get("groups", ()):
+            self.groups[group] = {
+                (topic, number): GroupOffset(*own) for topic, number, *own in offsets
+            }
         self.next_topic = fields["next_topic"]
         self.next_producer_id = fields["next_producer_id"]
 
@@ -256,6 +311,9 @@ class LogState:
         keys = set(gone.keys())
         for producer in self.producers.values():
             producer.forget(gone.topic.name, keys)
+        for offsets in self.groups.values():
+            for key in keys & offsets.keys():
+                del offsets[key]
 
     def _start(self, event: Start) -> None:
         partition = self.partition((event.topic, event.partition))
@@ -267,6 +325,11 @@ class LogState:
 
     def _opening(self, event: Opening) -> None:
         self.openings = event.number
+
+    def _group_commit(self, event: GroupCommit) -> None:
+        offsets = self.groups.setdefault(event.group, {})
+        for topic, number, offset in event.offsets:
+            offsets[topic, number] = GroupOffset(offset, event.time_ms)
 
 
 def _without_dots(name: str) -> str:

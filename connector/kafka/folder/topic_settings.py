@@ -62,6 +62,11 @@ def retention(configuration: Mapping[str, str]) -> Retention:
     return Retention("compact" in policies, *limits)
 
 
+def keeps_all(configuration: Mapping[str, str]) -> bool:
+    """Return whether nobody may delete records: those of compacted topics are replaced alone."""
+    return "delete" not in _policies(configuration)
+
+
 def _policies(configuration: Mapping[str, str]) -> set[str]:
     return {each.strip() for each in _value(configuration, "cleanup.policy").split(",")} - {""}
 

@@ -222,3 +222,25 @@ def test_a_producer_that_is_idle_is_forgotten(log: FolderLog, now: Now) -> None:
     state = log._core.state
     assert idle[0] not in state.producers
     assert list(state.transactional) == ["one"]
+
+
+def test_offsets_of_groups_are_kept_for_a_week_also_after_their_segment_is_gone(
+    log: FolderLog, now: Now, tmp_path: Path
+) -> None:
+    log.create_topic("orders", 2, {"retention.ms": "60000"})
+    other = "orders", 1
+    log.groups.commit("mirror", {ORDERS: 5, other: 7})
+    log.groups.commit("stopped", {ORDERS: 1})
+    now.ms += 6 * 24 * 3_600_000
+    log.groups.commit("mirror", {ORDERS: 6})
+    fill(log, ORDERS, 3, now)
+    clean(log, now)
+    log.close()
+    log = FolderLog(tmp_path / "log", now_ms=now, segment_bytes=SEGMENT_BYTES)
+    assert log.groups.of("mirror") == {ORDERS: 6, other: 7}
+    now.ms += 24 * 3_600_000 + 1
+    assert log.groups.of("mirror") == {ORDERS: 6}
+    assert log.groups.names() == ["mirror"]
+    fill(log, ORDERS, 1, now)
+    assert log._core.state.groups.keys() == {"mirror"}
+    log.close()

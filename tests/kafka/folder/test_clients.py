@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import KafkaProducer, TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.admin import ConfigResource, ConfigResourceType, TransactionState
 from kafka.errors import (
     InvalidReplicationFactorError,
     InvalidTopicError,
     KafkaError,
+    NoError,
     TopicAlreadyExistsError,
+    TransactionalIdNotFoundError,
     UnknownTopicOrPartitionError,
 )
+from kafka.structs import OffsetAndMetadata
 
 from connector.kafka import transaction_requests
 from connector.kafka.failures import Action, action_of
@@ -233,6 +236,76 @@ def test_the_mirror_waits_for_the_next_record_of_many_topics(folder: Path) -> No
         del positions[topics[8], 0]
         commit(producer, batch_of([b"1"], topics[8], 0))
         assert not mirror.wait(positions, 0.05)
+
+
+def test_groups_keep_offsets_which_all_see_and_which_expire_as_in_kafka(folder: Path) -> None:
+    create(folder)
+    create(folder, "shop.erp.items")
+    orders, items = TopicPartition(TOPIC, 1), TopicPartition("shop.erp.items", 0)
+    with closing(admin_of(folder)) as admin:
+        assert admin.list_groups() == []
+        done = admin.alter_group_offsets(
+            "shop.mirror.a", {each: OffsetAndMetadata(3, "", -1) for each in (orders, items)}
+        )
+        assert done == {orders: NoError, items: NoError}
+        unknown = TopicPartition("shop.erp.none", 0)
+        later = {orders: OffsetAndMetadata(7, "", -1), unknown: OffsetAndMetadata(1, "", -1)}
+        done = admin.alter_group_offsets("shop.mirror.a", later)
+        assert done == {orders: NoError, unknown: UnknownTopicOrPartitionError}
+    # The next process knows them, too.
+    door.close()
+    with closing(admin_of(folder)) as admin:
+        assert [group["group_id"] for group in admin.list_groups()] == ["shop.mirror.a"]
+        assert offsets_of(admin, "shop.mirror.a") == {orders: 7, items: 3}
+        assert admin.list_group_offsets({"shop.mirror.a": [items, TopicPartition(TOPIC, 0)]}) == {
+            "shop.mirror.a": {
+                items: OffsetAndMetadata(3, "", -1),
+                TopicPartition(TOPIC, 0): OffsetAndMetadata(-1, "", -1),
+            }
+        }
+        admin.delete_topics([items.topic])
+        assert offsets_of(admin, "shop.mirror.a") == {orders: 7}
+        assert offsets_of(admin, "shop.mirror.b") == {}
+
+
+def offsets_of(admin: Any, group: str) -> dict[TopicPartition, int]:
+    found = admin.list_group_offsets(group)[group]
+    return {place: own.offset for place, own in found.items()}
+
+
+def test_an_open_transaction_has_a_name_partitions_and_a_first_offset(folder: Path) -> None:
+    create(folder)
+    places = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
+    with closing_now(producer_of(folder, "pipeline")) as producer, closing(admin_of(folder)) as own:
+        commit(producer, batch_of([b"1"]))
+        assert own.list_transactions() == {1: []}
+        with pytest.raises(TransactionalIdNotFoundError):
+            own.describe_transactions(["pipeline"])
+        before = time.time() * 1000
+        producer.deliver(batch_of([b"2", b"3"]), ROOM)
+        producer.wake()
+        wait_until(lambda: not producer.in_flight_bytes)
+        (listed,) = own.list_transactions()[1]
+        assert (listed.transactional_id, listed.state) == ("pipeline", TransactionState.ONGOING)
+        assert own.list_transactions(state_filters=["PrepareCommit"]) == {1: []}
+        assert own.list_transactions(producer_id_filters=[listed.producer_id + 1]) == {1: []}
+        described = own.describe_transactions(["pipeline"])["pipeline"]
+        assert described.topic_partitions == {places[0]}
+        assert described.transaction_timeout_ms == 60_000
+        assert before - 1000 < described.transaction_start_time_ms < before + 10_000
+        found = own.describe_producers(places)
+        (active,) = found[places[0]].active_producers
+        # After the first transaction comes its marker.
+        assert active.current_transaction_start_offset == 2
+        assert (active.producer_id, active.last_sequence) == (listed.producer_id, 2)
+        assert active.producer_epoch == described.producer_epoch
+        assert found[places[1]].active_producers == []
+        producer.abort_transaction()
+        (active,) = own.describe_producers(places)[places[0]].active_producers
+        assert active.current_transaction_start_offset == -1
+        assert own.list_transactions() == {1: []}
+        with pytest.raises(UnknownTopicOrPartitionError):
+            own.describe_producers([TopicPartition(TOPIC, PARTITIONS)], broker_id=1)
 
 
 def test_bytes_that_are_no_request_end_their_connection_alone(folder: Path) -> None:

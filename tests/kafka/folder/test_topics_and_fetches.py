@@ -126,6 +126,10 @@ def test_offsets_outside_of_the_log_are_refused(log: FolderLog) -> None:
         log.delete_records(ORDERS, 4)
     assert log.delete_records(ORDERS, -1) == 3
     assert log.offsets(ORDERS) == Offsets(3, 3, 3)
+    # As a broker, it lets nobody delete what compaction keeps.
+    log.change_topic("orders", {"cleanup.policy": "compact"})
+    with pytest.raises(errors.PolicyViolationError):
+        log.delete_records(ORDERS, -1)
 
 
 def test_a_time_leads_to_the_first_record_of_it(log: FolderLog) -> None:
