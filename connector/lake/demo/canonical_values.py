@@ -18,7 +18,7 @@ from ipaddress import ip_address
 from typing import Any
 from uuid import UUID
 
-from local_stack import stack_errors
+from connector.lake.demo import demo_errors
 from local_stack.stack_errors import LocalStackError
 
 SRID_BYTES = 4
@@ -41,7 +41,7 @@ def family_of(data_type: str) -> Family:
     """
     family = _FAMILIES.get(data_type.lower())
     if family is None:
-        raise LocalStackError(stack_errors.NO_FAMILY, type=data_type)
+        raise LocalStackError(demo_errors.NO_FAMILY, type=data_type)
     return family
 
 

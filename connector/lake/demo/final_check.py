@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
+from connector.lake.demo import demo_errors
 from connector.lake.demo.display import Display
 from connector.lake.demo.shop import DATABASE
 from connector.lake.demo.stack import DemoStack
-from local_stack import stack_errors
 from local_stack.stack_errors import LocalStackError
 from stream_jobs.cuts import Cut, cut_at, cut_errors
 from stream_jobs.cuts.reader import mirror_at
@@ -173,7 +173,7 @@ class FinalCheck:
                 return
             self._stage.check()
             if time.monotonic() > deadline:
-                raise LocalStackError(stack_errors.STUCK, process="Spark job", seconds=_CUT_SECONDS)
+                raise LocalStackError(demo_errors.STUCK, process="Spark job", seconds=_CUT_SECONDS)
             time.sleep(_LOOK_SECONDS)
 
     def _detail(self, name: str, value: str) -> None:
@@ -186,7 +186,7 @@ class FinalCheck:
         while (cut := cut_at(storage, gtid=gtid_set)) is None:
             self._stage.check()
             if time.monotonic() > deadline:
-                raise LocalStackError(stack_errors.STUCK, process="Spark job", seconds=_CUT_SECONDS)
+                raise LocalStackError(demo_errors.STUCK, process="Spark job", seconds=_CUT_SECONDS)
             time.sleep(_LOOK_SECONDS)
         return cut
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from connector.foundation.ecs import facts_of
+from connector.lake.demo import demo_errors
 from connector.lake.demo.configuration import DemoDirectory
 from connector.lake.demo.topics import Offsets
 from local_stack import stack_errors
@@ -155,7 +156,7 @@ class JobStatus:
             case "failed":
                 # The later lines are a stack trace, which is in the log.
                 said = "\n".join(line["error"].splitlines()[:ERROR_LINES_MAX])
-                raise LocalStackError(stack_errors.JOB_FAILED, said=said)
+                raise LocalStackError(demo_errors.JOB_FAILED, said=said)
 
     def reaches(self, ends: Offsets) -> bool:
         """Return whether everything before `ends` is in the tables."""

@@ -17,13 +17,13 @@ from kafka.errors import KafkaError
 
 from connector.foundation import compiled
 from connector.foundation.errors import ConnectorError
+from connector.lake.demo import demo_errors
 from connector.lake.demo.configuration import DemoDirectory, DemoOptions
 from connector.lake.demo.display import Display
 from connector.lake.demo.final_check import FinalCheck
 from connector.lake.demo.shop import ADD_COLUMN, DATABASE, KEYLESS_TABLE, MIRRORED_TABLES, TABLES
 from connector.lake.demo.stack import DemoStack, access_commands
 from connector.lake.demo.verdict import Verdict
-from local_stack import stack_errors
 from local_stack.stack_errors import LocalStackError
 
 # Gets the stage, and the GTIDs that the source has executed.
@@ -92,14 +92,14 @@ def _make_directory(wanted: Path | None) -> Path:
         return Path(tempfile.mkdtemp(prefix="binlog-connector-demo-"))
     wanted.mkdir(parents=True, exist_ok=True)
     if any(wanted.iterdir()):
-        raise LocalStackError(stack_errors.DIRECTORY, directory=wanted)
+        raise LocalStackError(demo_errors.DIRECTORY, directory=wanted)
     return wanted.absolute()
 
 
 def require_same(resumed: str | None, committed: str) -> None:
     """Raise LocalStackError unless the connector `resumed` where it had `committed`."""
     if resumed != committed:
-        raise LocalStackError(stack_errors.RESUMED_ELSEWHERE, resumed=resumed, committed=committed)
+        raise LocalStackError(demo_errors.RESUMED_ELSEWHERE, resumed=resumed, committed=committed)
 
 
 def lag_words(lags: Sequence[float]) -> str:
@@ -127,7 +127,7 @@ class StallTimeout:
         if state != self._state:
             self._state, self._deadline = state, now + STUCK_SECONDS
         elif now > self._deadline:
-            raise LocalStackError(stack_errors.STUCK, process=self._process, seconds=STUCK_SECONDS)
+            raise LocalStackError(demo_errors.STUCK, process=self._process, seconds=STUCK_SECONDS)
 
 
 class _DemoRun:
@@ -190,7 +190,7 @@ class _DemoRun:
             self._stage.stream_job.check()
             self._stage.connector.check()
             if time.monotonic() > deadline:
-                raise LocalStackError(stack_errors.NO_START, process=name, seconds=START_SECONDS)
+                raise LocalStackError(demo_errors.NO_START, process=name, seconds=START_SECONDS)
             time.sleep(WAIT_SECONDS)
 
     def _trade(self) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import TypeVar
 
-from local_stack import stack_errors
+from connector.lake.demo import demo_errors
 from local_stack.server import Endpoint, connect
 from local_stack.stack_errors import LocalStackError
 
@@ -51,7 +51,7 @@ def create_shop(endpoint: Endpoint, reader_password: str) -> None:
         if cursor.execute("SHOW DATABASES LIKE %s", (DATABASE,)):
             taken.append(f"database {DATABASE}")
         if taken:
-            raise LocalStackError(stack_errors.SHOP, address=endpoint.bootstrap, names=taken)
+            raise LocalStackError(demo_errors.SHOP, address=endpoint.bootstrap, names=taken)
         for statement in statements(SCHEMA.read_text("utf-8")):
             cursor.execute(statement)
         cursor.execute(f"CREATE USER {READER}@'%%' IDENTIFIED BY %s", (reader_password,))

@@ -16,7 +16,7 @@ from typing import Self
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from connector.lake.demo import shop
+from connector.lake.demo import demo_errors, shop
 from connector.lake.demo.configuration import PIPELINE, TOPIC_PREFIX, DemoDirectory, DemoOptions
 from connector.lake.demo.display import StatusBoard, TableLine
 from connector.lake.demo.processes import Connector, StreamJob, VerifyCommand
@@ -48,7 +48,7 @@ class SourceLog:
         self.product: Product = "mariadb" if "MariaDB" in version else "mysql"
         self.version = version.partition("-")[0]
         if self.product == "mysql" and self._ask("SELECT @@gtid_mode, ''")[0] != "ON":
-            raise LocalStackError(stack_errors.GTID_MODE, address=endpoint.bootstrap)
+            raise LocalStackError(demo_errors.GTID_MODE, address=endpoint.bootstrap)
 
     @property
     def name(self) -> str:

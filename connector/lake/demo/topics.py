@@ -14,8 +14,8 @@ from kafka.errors import KafkaError
 
 from connector.foundation import contract, control_records
 from connector.foundation.settings.sections import KafkaSettings
+from connector.lake.demo import demo_errors
 from connector.stream.sink.connection import consumer_settings
-from local_stack import stack_errors
 from local_stack.stack_errors import LocalStackError
 
 # By topic and partition.
@@ -65,7 +65,7 @@ class TopicReader:
                 for isolation_level in ("read_committed", "read_committed", "read_uncommitted")
             )
         except KafkaError as error:
-            raise LocalStackError(stack_errors.KAFKA_AWAY, address=bootstrap, said=error) from error
+            raise LocalStackError(demo_errors.KAFKA_AWAY, address=bootstrap, said=error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -153,4 +153,4 @@ class TopicReader:
             # Markers and aborted records move the position, but are not returned.
             idle_polls = idle_polls + 1 if consumer.position(partition) == position else 0
             if idle_polls > IDLE_POLLS_MAX:
-                raise LocalStackError(stack_errors.KAFKA_STUCK, topic=partition.topic, end=end)
+                raise LocalStackError(demo_errors.KAFKA_STUCK, topic=partition.topic, end=end)

@@ -21,11 +21,11 @@ import pymysql
 from deltalake.exceptions import TableNotFoundError
 from pymysql.converters import encoders
 
+from connector.lake.demo import demo_errors
 from connector.lake.demo.canonical_values import Family, family_of
 from connector.lake.demo.shop import DATABASE, MIRRORED_TABLES, TABLES
 from connector.lake.demo.stack import DemoStack, read_mirror
 from connector.lake.demo.topics import TopicCheck
-from local_stack import stack_errors
 from local_stack.server import Endpoint
 from local_stack.stack_errors import LocalStackError
 
@@ -100,7 +100,7 @@ def compare_table(
     with closing(_open(source)) as connection, connection.cursor() as cursor:
         columns = _columns(cursor, database, table)
         if not any(column.key for column in columns):
-            raise LocalStackError(stack_errors.NO_KEY, table=name)
+            raise LocalStackError(demo_errors.NO_KEY, table=name)
         source_rows = _source_rows(cursor, database, table, columns)
     key = [column.name for column in sorted(columns, key=_place_in_key) if column.key]
     return _compare(

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import pymysql
 
+from connector.lake.demo import demo_errors
 from connector.lake.demo.shop import ADD_COLUMN, DATABASE
 from connector.lake.demo.transactions import Shop
-from local_stack import stack_errors
 from local_stack.server import Endpoint, connect
 from local_stack.stack_errors import LocalStackError
 
@@ -102,7 +102,7 @@ class Workload:
     def check(self) -> None:
         """Raise LocalStackError if the source refused a statement."""
         if self._error is not None:
-            raise LocalStackError(stack_errors.WORKLOAD, said=self._error) from self._error
+            raise LocalStackError(demo_errors.WORKLOAD, said=self._error) from self._error
 
     @property
     def records(self) -> dict[str, int]:

@@ -11,8 +11,8 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from connector.kafka.kafka_python import network_client
+from connector.lake.demo import demo_errors
 from connector.lake.demo.topics import TopicReader
-from local_stack import stack_errors
 from local_stack.server import free_port
 from local_stack.stack_errors import LocalStackError
 from tests.length import full_only
@@ -162,7 +162,7 @@ def test_a_broker_that_is_away_is_told() -> None:
     address = f"127.0.0.1:{free_port()}"
     with pytest.raises(LocalStackError) as caught:
         TopicReader(address, "p")
-    assert caught.value.code is stack_errors.KAFKA_AWAY
+    assert caught.value.code is demo_errors.KAFKA_AWAY
     assert caught.value.text.startswith(f"Kafka at {address} does not answer: ")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.lake.demo import demo_errors
 from connector.lake.demo.shop import (
     DATABASE,
     MIRRORED_TABLES,
@@ -18,7 +19,7 @@ from connector.lake.demo.shop import (
     statements,
 )
 from connector.lake.demo.workload import Workload
-from local_stack import connect, stack_errors
+from local_stack import connect
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def test_a_source_that_refuses_is_told(shop: Endpoint) -> None:
     workload.stop()
     with pytest.raises(LocalStackError) as caught:
         workload.check()
-    assert caught.value.code is stack_errors.WORKLOAD
+    assert caught.value.code is demo_errors.WORKLOAD
     text = caught.value.text
     assert text.startswith("the source refused the workload: (1049, ")
     assert text.endswith("; see the source's log")

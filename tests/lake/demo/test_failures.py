@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.lake.demo import DemoOptions, run_demo
+from connector.lake.demo import DemoOptions, demo_errors, run_demo
 from connector.lake.demo.configuration import DemoDirectory
 from connector.lake.demo.display import Display
 from connector.lake.demo.processes import Connector, StreamJob
 from connector.lake.demo.run import StallTimeout, _DemoRun, require_same
 from connector.lake.demo.stack import DemoStack
-from local_stack import stack_errors
 from local_stack.stack_errors import LocalStackError
 from tests.foundation.errors.texts import shown
 
@@ -26,7 +25,7 @@ def test_a_directory_that_is_not_empty_is_left_alone(
     (tmp_path / "file").touch()
     assert run_demo(DemoOptions(directory=tmp_path)) == 1
     said = capsys.readouterr().out.replace("\n", " ")
-    assert f"error: {shown(stack_errors.DIRECTORY, directory=tmp_path)}" in said
+    assert f"error: {shown(demo_errors.DIRECTORY, directory=tmp_path)}" in said
 
 
 def test_a_process_that_does_not_start_is_named(
