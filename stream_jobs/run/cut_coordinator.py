@@ -202,7 +202,9 @@ class CutCoordinator:
         self, target: CutTarget, left_out: Collection[str], missing: dict[str, str]
     ) -> Iterator[TopicState]:
         """Yield the tables that must come to `target`; say in `missing` why others need not."""
-        for topic in target.ends.keys() - left_out:
+        topics = target.ends.keys() - left_out
+        self._states.open(topics - self._failed.keys())
+        for topic in topics:
             if topic in self._failed:
                 missing[topic] = self._failed[topic].text
                 continue

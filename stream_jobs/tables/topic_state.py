@@ -85,10 +85,13 @@ class TopicStates:
     def of(self, topic: str) -> TopicState:
         """Return the state of `topic`.
 
-        Raises MirrorError if something else is at the place of its mirror.
+        Kafka is asked for its column list at the first look; later, `open` asks. Raises MirrorError
+        if something else is at the place of its mirror.
         """
         state = self._states.get(topic)
-        if state is None or not state.is_known:
+        if state is None and not self._registry.history(topic):
+            self._registry.refresh()
+        if state is None or (not state.is_known and self._registry.history(topic)):
             cursor = {} if state is None else state.cursor
             state = self._states[topic] = self._load(topic)
             state.cursor = cursor
@@ -97,12 +100,23 @@ class TopicStates:
     def open(self, topics: Iterable[str]) -> None:
         """Look at the mirrors of `topics` together, so that `of` knows them.
 
-        An error is left to `of`, which looks again.
+        Kafka is asked once for column lists, however many tables have none: those of a first copy
+        that waits, for example. An error is left to `of`, which looks again.
         """
         unknown = [topic for topic in topics if not self._is_known(topic)]
-        if len(unknown) > 1:
+        if not all(map(self._registry.history, unknown)):
+            try:
+                self._registry.refresh()
+            except MirrorError:
+                for topic in unknown:
+                    self.forget(topic)
+                return
+        found = [topic for topic in unknown if self._registry.history(topic)]
+        for topic in unknown if len(found) < len(unknown) else ():
+            self._states.setdefault(topic, TopicState(topic))
+        if len(found) > 1:
             with ThreadPoolExecutor(_THREADS) as pool:
-                list(pool.map(self._try, unknown))
+                list(pool.map(self._try, found))
 
     def _is_known(self, topic: str) -> bool:
         state = self._states.get(topic)
@@ -135,9 +149,6 @@ class TopicStates:
 
     def _load(self, topic: str) -> TopicState:
         history = self._registry.history(topic)
-        if not history:
-            self._registry.refresh()
-            history = self._registry.history(topic)
         state = TopicState(topic, is_known=bool(history))
         if history:
             newest = history[-1]
