@@ -68,6 +68,8 @@ class KafkaSettings(KafkaLogin):
     # If a topic got more partitions, the changes of its keys are not in order any more.
     added_partitions: Literal["error", "accept"] = "error"
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
+    # When records go that all mirrors have; 0: never.
+    delete_after_hours: Annotated[float, Field(ge=0)] = 0.0
 
     @model_validator(mode="after")
     def _brokers_or_folder(self) -> Self:

@@ -122,6 +122,7 @@ REASONS: Final = {
     "stream_jobs/run/iceberg_publication.py IcebergPublication._write_record": SHOWN,
     "stream_jobs/run/iceberg_publication.py IcebergPublication.publish": PUBLISHED,
     "stream_jobs/run/metrics_server.py MetricsCollector._iceberg": SHOWN,
+    "stream_jobs/run/record_retention.py _now_ms": KEPT,
     "stream_jobs/run/cut_coordinator.py CutHistory.add": "when a cut was written",
     "stream_jobs/run/cut_coordinator.py CutHistory.forget": "when a cut was written again",
     "stream_jobs/run/quarantine.py Quarantine.set_aside": "since when a table is set aside",

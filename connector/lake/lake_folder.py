@@ -44,6 +44,8 @@ _ROOM_BYTES: Final = 1024 * 1024
 # At 500 changes a second on five tables, a batch takes less than this interval on two cores.
 INTERVAL_SECONDS: Final = 0.25
 COMMIT_PAUSE_MS: Final = 25
+# As long as cuts are listed: `verify --since` reads the records after one.
+DELETE_AFTER_HOURS: Final = 6
 
 _CONNECTOR: Final = """\
 # binlog-connector run {path}
@@ -81,6 +83,8 @@ name = {name}
 [kafka]
 bootstrap_servers = [{log}]
 topic_prefix = {name}
+# Nobody else reads the log: it keeps what the tables have for some hours.
+delete_after_hours = {delete_after_hours}
 
 [mirror]
 path = {mirror}
@@ -277,6 +281,7 @@ class LakeFolder:
             "log": toml_value(self.log.as_uri()),
             "commit_pause_ms": COMMIT_PAUSE_MS,
             "interval_seconds": INTERVAL_SECONDS,
+            "delete_after_hours": DELETE_AFTER_HOURS,
             "listen": toml_value(options.listen or f"127.0.0.1:{free_port()}"),
             "mirror_listen": toml_value(f"127.0.0.1:{free_port()}"),
             "mirror": toml_value(str(self.path)),

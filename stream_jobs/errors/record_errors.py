@@ -1,6 +1,6 @@
 """Records that the job refuses."""
 
-from connector.foundation.errors.code import frame, table_failure
+from connector.foundation.errors.code import frame, notice, table_failure
 
 RECORD_WITHOUT_SEQUENCE = frame(
     "{topic}, partition {partition}, offset {offset}: {why}",
@@ -108,6 +108,16 @@ TOPIC_SHORTER = table_failure(
     "be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`",
     cause="Somebody deleted the topic and made it again, or the brokers lost records.",
     example={"end": 12},
+)
+NOT_DELETED = notice(
+    "M226",
+    "records that the tables have are not deleted: {why}",
+    "let the account of the job delete records of the topics, and see and read the groups "
+    "<kafka.topic_prefix>.mirror.; if Kafka does not answer, wait",
+    cause="With kafka.delete_after_hours, the job deletes records that all mirrors of the topics "
+    "have. The tables go on, and the job tries again; until then, kafka.retention_hours of the "
+    "connector says what Kafka deletes.",
+    example={"why": "[Error 29] TopicAuthorizationFailedError"},
 )
 NO_SUCH_ROW = table_failure(
     "M219",

@@ -28,6 +28,7 @@ from stream_jobs.run.iceberg_publication import IcebergPublication
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.run.late_records import apply_late
 from stream_jobs.run.quarantine import Quarantine, refuse_shorter
+from stream_jobs.source.requests import Partition
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange, ranges_by_topic, schema_topic
 from stream_jobs.tables.batch_report import BatchReport
@@ -93,6 +94,15 @@ class BatchApplier:
     def records_set_aside(self) -> dict[str, QuarantinedTable]:
         """These tables by their topics, as they are now."""
         return dict(self._isolation.records)
+
+    def applied(self) -> dict[Partition, int]:
+        """Return by partition the first record that its table lacks, of all tables with changes.
+
+        Of a table that is set aside, it is the record with which it goes on. Any thread may ask.
+        """
+        known: dict[str, Mapping[int, int]] = dict(self._states.offsets())
+        known |= {topic: aside.begun for topic, aside in self.records_set_aside.items()}
+        return {(topic, number): at for topic, own in known.items() for number, at in own.items()}
 
     def apply(self, ranges: Sequence[OffsetRange]) -> BatchReport:
         """Apply the records in `ranges` that are not applied yet, of tables that can go on.

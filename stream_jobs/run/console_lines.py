@@ -166,7 +166,7 @@ class TerminalLines(StatusLines):
                 return Text(text, "yellow")
             case "loading" | "loaded" | "load_waits" | "load_held_back":
                 return _load(event, fields)
-            case "not_registered" | "no_cuts" | "not_kept" | "interrupted":
+            case "not_registered" | "no_cuts" | "not_deleted" | "not_kept" | "interrupted":
                 return Text(f"[{fields['code']}] {fields['error']}", "yellow")
             case "table_quarantined":
                 text = f"{fields['table']} is set aside: [{fields['code']}] {fields['error']}"

@@ -37,6 +37,7 @@ from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.job_state import RunRecord
 from stream_jobs.run.metrics import IdleTables, JobMetrics, TopicMonitor, topic_monitor
+from stream_jobs.run.record_retention import RecordRetention
 from stream_jobs.run.spark_checkpoint import delete_unusable_checkpoint
 from stream_jobs.run.spark_session import Catalog, require_one_machine, start_session
 from stream_jobs.run.status_lines import Notices, ProgressListener, StatusLines
@@ -191,13 +192,15 @@ class StreamJob:
             require_one_machine(session, self._settings)
             client = KafkaClient(self._settings.kafka.facts())
             query = self._start(session, client)
+            retention = RecordRetention(self._settings, client)
             try:
                 with self._watch(client), self._publish(), self._load(session):
-                    self._await(query)
+                    self._await(query, retention)
                     if self._settings.trigger.kind == "availableNow":
                         while self._retry() or self._catch_up() or self._wait_for_loads():
                             pass
                         self._move_on()
+                        self._delete_records(retention)
             finally:
                 self._metrics.streaming = False
                 query.stop()
@@ -257,8 +260,8 @@ class StreamJob:
         )
         return query
 
-    def _await(self, query: StreamingQuery) -> None:
-        opened_at = time.monotonic()
+    def _await(self, query: StreamingQuery, retention: RecordRetention) -> None:
+        opened_at = deleted_at = time.monotonic()
         interval = max(_STEP_SECONDS, min(_POLL_SECONDS, self._settings.trigger.interval_seconds))
         pause = interval
         while query.isActive:
@@ -284,6 +287,9 @@ class StreamJob:
                     self._looked_at = time.monotonic()
             if time.monotonic() - self._ended_at >= _IDLE_CUT_SECONDS:
                 self._move_on()
+            if time.monotonic() - deleted_at >= retention.pause_seconds:
+                self._delete_records(retention)
+                deleted_at = time.monotonic()
         # Raises the error of a query that has failed.
         query.awaitTermination()
 
@@ -329,6 +335,12 @@ class StreamJob:
             self._applier.move_on()
             self._notices.note_cuts(self._applier.no_cuts)
             self._notices.note_loads(self._applier.refused_loads)
+
+    def _delete_records(self, retention: RecordRetention) -> None:
+        """Delete what all mirrors have; no batch waits for that."""
+        assert self._applier is not None
+        if not self._stop.is_set():
+            self._notices.note_records(retention.turn(self._applier.applied()))
 
     def _watch(self, client: KafkaClient) -> AbstractContextManager[None]:
         metrics, prefix = self._metrics, self._settings.kafka.topic_prefix

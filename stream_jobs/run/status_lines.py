@@ -12,6 +12,7 @@
     {"event": "idle", "end_offsets", "set_aside"}
     {"event": "no_mirror", "topic", "error", "code"}
     {"event": "no_cuts", "error", "code"}
+    {"event": "not_deleted", "error", "code"}
     {"event": "loading", "table", "rows", "estimated_rows"}
     {"event": "loaded", "table", "rows"}
     {"event": "load_waits", "tables", "error", "code"}
@@ -54,7 +55,8 @@ added, but none is removed or changes its meaning.
 `loading`, every half minute, says how many rows of a table were read from the source, and `loaded`
 that all were. `load_waits` names tables whose loads wait, which are tried again, and says why the
 first one does. `load_held_back` says why no more than `reads` ranges are read at a time.
-`no_cuts` says why batches do not end at cuts at the moment; the tables go on.
+`no_cuts` says why batches do not end at cuts at the moment, and `not_deleted` why records stay in
+Kafka that the tables have; the tables go on.
 `trace` comes before a `failed` or `interrupted` line if the error is not one of the catalogue.
 `interrupted` says why the job waits for Kafka. `not_kept` says why the mirror does not record how
 the run has ended.
@@ -315,6 +317,8 @@ class Notices:
         self._keyless: set[str] = set()
         # Why there are no cuts.
         self._no_cuts: ErrorCode | None = None
+        # Why no records are deleted.
+        self._not_deleted: ErrorCode | None = None
         # By table, why its Iceberg table does not follow.
         self._unpublished: dict[str, ErrorCode] = {}
         # By table, why nobody loads its first rows.
@@ -361,3 +365,9 @@ class Notices:
         if problem is not None and problem.code is not self._no_cuts:
             self._lines.write("no_cuts", **fields(problem))
         self._no_cuts = None if problem is None else problem.code
+
+    def note_records(self, problem: Message | None) -> None:
+        """Report why records stay in Kafka that the tables have, if there is a problem."""
+        if problem is not None and problem.shown_code is not self._not_deleted:
+            self._lines.write("not_deleted", **fields(problem))
+        self._not_deleted = None if problem is None else problem.shown_code

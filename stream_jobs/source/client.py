@@ -77,6 +77,33 @@ class KafkaClient:
         """Return the offset after the last record that is committed or rolled back."""
         return self._offsets(partitions, requests.LATEST)
 
+    def offsets_at(
+        self, partitions: Iterable[requests.Partition], time_ms: int
+    ) -> dict[requests.Partition, int]:
+        """Return the offset of the first committed record of each partition from a time on.
+
+        A partition without one is left out. `time_ms` is in milliseconds since 1970.
+        """
+        found = self._offsets(partitions, time_ms)
+        return {place: offset for place, offset in found.items() if offset >= 0}
+
+    def delete_records(self, before: Mapping[requests.Partition, int]) -> None:
+        """Delete the records before an offset of each partition.
+
+        Topics that are deleted, compacted, or made again and shorter stay as they are.
+        """
+        timeout_ms = round(self._facts.timeout_seconds * 1000)
+
+        def ask() -> None:
+            answers = self._ask_leaders(
+                before, lambda own: requests.delete_request(own, before, timeout_ms)
+            )
+            for answer in answers:
+                requests.read_delete_response(answer)
+
+        if before:
+            self._until_answered(ask)
+
     def have_open_transactions(self, partitions: Collection[requests.Partition]) -> bool:
         """Return whether records cannot be read because they, or earlier ones, are not ended."""
         return self.end_offsets(partitions) != self.written_offsets(partitions)

@@ -1,4 +1,4 @@
-"""The request for records, and what its answer holds; `read_committed`, mostly.
+"""The requests for records and for their deletion, and what the answers hold.
 
 https://kafka.apache.org/protocol.html
 """
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kafka import errors
+from kafka.protocol.admin import DeleteRecordsRequest
 from kafka.protocol.consumer import FetchRequest, IsolationLevel
 
 from stream_jobs.source.record_batches import AbortedTransaction, FetchResponse
@@ -17,6 +18,17 @@ EARLIEST: Final = -2
 FETCH_BYTES: Final = 8 * 1024 * 1024
 # Everything that is asked for is there: the broker does not wait for more.
 _FETCH_WAIT_MS: Final = 500
+_DELETE_VERSION_MAX: Final = 2
+# Of a partition whose records stay: its topic is gone, compacted, or shorter than it was.
+_STAY: Final = frozenset(
+    kind.errno
+    for kind in (
+        errors.NoError,
+        errors.UnknownTopicOrPartitionError,
+        errors.PolicyViolationError,
+        errors.OffsetOutOfRangeError,
+    )
+)
 # Later versions name topics by ids.
 _FETCH_VERSION_MAX: Final = 12
 
@@ -78,6 +90,37 @@ def read_fetch_response(answer: Any, gone: list[Partition]) -> list[FetchRespons
             data = bytes(part.records or b"")
             responses.append(FetchResponse(topic.topic, part.partition_index, data, aborted))
     return responses
+
+
+def delete_request(
+    partitions: Sequence[Partition], before: Mapping[Partition, int], timeout_ms: int
+) -> object:
+    """Return the request to delete the records before an offset of each partition."""
+    topic = DeleteRecordsRequest.DeleteRecordsTopic
+    return DeleteRecordsRequest(
+        topics=[
+            topic(
+                name=name,
+                partitions=[
+                    topic.DeleteRecordsPartition(
+                        partition_index=number, offset=before[name, number]
+                    )
+                    for number in numbers
+                ],
+            )
+            for name, numbers in by_topic(partitions)
+        ],
+        timeout_ms=timeout_ms,
+        max_version=_DELETE_VERSION_MAX,
+    )
+
+
+def read_delete_response(answer: Any) -> None:
+    """Raise the first error of a partition whose records were to be deleted."""
+    for topic in answer.topics:
+        for part in topic.partitions:
+            if part.error_code not in _STAY:
+                raise_for_code(part.error_code)
 
 
 def by_topic(partitions: Iterable[Partition]) -> list[tuple[str, list[int]]]:

@@ -126,6 +126,18 @@ class TopicStates:
         with suppress(MirrorError, *DEFECT_TYPES):
             self.of(topic)
 
+    def offsets(self) -> dict[str, dict[int, int]]:
+        """Return by topic and partition the first record that a known mirror lacks.
+
+        Any thread may ask.
+        """
+        mirrors = {topic: state.mirror for topic, state in self._states.copy().items()}
+        return {
+            topic: dict(mirror.progress.offsets)
+            for topic, mirror in mirrors.items()
+            if mirror is not None
+        }
+
     def name(self, topic: str) -> str:
         """Return `database.table`; the topic if that is not known."""
         history = self._registry.history(topic)

@@ -37,7 +37,7 @@ from tests.stream_jobs.told import told
 from tests.stream_jobs.topics import Kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -100,8 +100,16 @@ def _range_reader(settings: Settings) -> RangeStreamReader:
     )
 
 
-def follow_topics(settings: Settings, applier: BatchApplier, ended: threading.Event) -> None:
-    """Apply batches as the job does, without Spark, and once more after `ended` is set."""
+def follow_topics(
+    settings: Settings,
+    applier: BatchApplier,
+    ended: threading.Event,
+    between: Callable[[], None] = lambda: None,
+) -> None:
+    """Apply batches as the job does, without Spark, and once more after `ended` is set.
+
+    `between` is called after each look at the topics.
+    """
     reader = _range_reader(settings)
     start: Offsets = {}
     is_last = False
@@ -116,6 +124,7 @@ def follow_topics(settings: Settings, applier: BatchApplier, ended: threading.Ev
         else:
             applier.move_on()
             time.sleep(_FOLLOW_SECONDS)
+        between()
 
 
 def reader_session(folder: Path, **settings: str) -> SparkSession:
@@ -158,6 +167,8 @@ class Job:
         self.folder = folder
         self.exit_code = -1
         self.figures = JobMetrics("test")
+        # By partition, what the tables have at the end of a run.
+        self.applied: dict[tuple[str, int], int] = {}
         self._offsets: Offsets = {}
         self._turn = threading.Lock()
         self._batch_id = 0
@@ -219,6 +230,7 @@ class Job:
                 cut=report.cut,
             )
             self._batch_id += 1
+        self.applied = applier.applied()
         if (iceberg := applier.iceberg) is not None:
             self.figures.iceberg = lambda: iceberg.queue.figures
             with publishing(iceberg, 60, lambda: None):

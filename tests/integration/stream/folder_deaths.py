@@ -4,7 +4,8 @@ A client changes two tables. The connector writes the changes into a log in a fo
 mirrors them into another folder. Both are killed at random moments, by themselves or together; or
 the power fails: both are killed, and their files lose what was not synced (`power_loss`). Every few
 faults the client pauses, and the mirror must have the rows that a SELECT shows. In the end,
-`verify --topics` must find each change once. Needs `cc`.
+`verify --topics` must find each change once. With `--delete`, the job deletes records all the while
+that the tables have, and `verify --topics` proves the others. Needs `cc`.
 
 The job is the real one without Spark, whose start takes longer than most of these pauses.
 """
@@ -30,6 +31,7 @@ from deltalake import DeltaTable, QueryBuilder
 
 from local_stack import Endpoint, MysqlServer, connect
 from stream_jobs.run.assembly import batch_applier
+from stream_jobs.run.record_retention import RecordRetention
 from stream_jobs.source.client import KafkaClient
 from tests import forked_command
 from tests.integration.folder_broker import FolderEndpoint
@@ -49,6 +51,9 @@ _EQUAL_SECONDS: Final = 120.0
 _VERIFY_SECONDS: Final = 1800.0
 _FAULTS_OF_A_ROUND: Final = 20
 _KEYS: Final = 500
+# Records are deleted some seconds after their commit.
+_DELETE_AFTER_HOURS: Final = 5 / 3600
+_TURN_SECONDS: Final = 1.0
 # Rows of transactions.
 _SIZES: Final = (*[1] * 20, *[2] * 20, *[30] * 10, 700)
 # These take the place of their older versions.
@@ -93,21 +98,37 @@ class Client(threading.Thread):
         return f"REPLACE INTO {table} VALUES ({key}, {dice.getrandbits(30)}, '{text}')"
 
 
-def _mirror(bootstrap: str, folder: Path) -> None:
+def _mirror(bootstrap: str, folder: Path, delete_after_hours: float) -> None:
     """Be the job, until it is killed."""
     settings = make_settings(
-        bootstrap, _PREFIX, folder, mirror={"index_folder": str(folder / "indexes")}
+        bootstrap,
+        _PREFIX,
+        folder,
+        kafka={"delete_after_hours": delete_after_hours},
+        mirror={"index_folder": str(folder / "indexes")},
     )
     client = KafkaClient(settings.kafka.facts())
     applier = batch_applier(settings, client, run_in_process, lambda: 2)
-    follow_topics(settings, applier, threading.Event())
+    retention = RecordRetention(settings, client)
+    turned_at = 0.0
+
+    def delete() -> None:
+        nonlocal turned_at
+        if time.monotonic() - turned_at >= _TURN_SECONDS:
+            turned_at = time.monotonic()
+            problem = retention.turn(applier.applied())
+            if problem is not None:
+                print(problem.text, flush=True)
+
+    follow_topics(settings, applier, threading.Event(), delete)
 
 
 class Pipeline:
     """The connector and the job, which are started again whenever they have ended."""
 
-    def __init__(self, folder: Path, source: Endpoint) -> None:
-        """Start both."""
+    def __init__(self, folder: Path, source: Endpoint, delete_after_hours: float) -> None:
+        """Start both; the job deletes records that are so old, 0: none."""
+        self._delete_after_hours = delete_after_hours
         self.folder = folder / "pipeline"
         self.folder.mkdir()
         self._source = source
@@ -128,7 +149,7 @@ class Pipeline:
         self.ended_by_themselves: list[str] = []
 
     def _started(self) -> subprocess.Popen[bytes]:
-        given = json.dumps([self._bootstrap, str(self.folder)])
+        given = json.dumps([self._bootstrap, str(self.folder), self._delete_after_hours])
         with self._log.open("ab") as log:
             command = [sys.executable, "-m", __spec__.name, "--job", given]
             return subprocess.Popen(command, stdout=log, stderr=log)
@@ -232,8 +253,9 @@ def _strike(
     return f"kill of {' and '.join(names)}"
 
 
-def run(directory: Path, kills: int, losses: int, seed: int) -> list[str]:
+def run(directory: Path, kills: int, losses: int, seed: int, *, delete: bool) -> list[str]:
     """Return what was wrong, and print what was done."""
+    delete_after_hours = _DELETE_AFTER_HOURS if delete else 0
     dice = random.Random(seed)
     struck: Counter[str] = Counter()
     with MysqlServer(directory / "source") as server:
@@ -247,7 +269,7 @@ def run(directory: Path, kills: int, losses: int, seed: int) -> list[str]:
         # Not for the server itself.
         os.environ |= preload(directory)
         loss = PowerLoss(Path(os.environ[TRACE]), dice)
-        pipeline, client = Pipeline(directory, source), Client(source, seed)
+        pipeline, client = Pipeline(directory, source, delete_after_hours), Client(source, seed)
         client.start()
         try:
             wrong: list[str] = []
@@ -280,14 +302,21 @@ def main() -> int:
     parser.add_argument("--losses", type=int, default=100, help="of power")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="a folder for the files")
+    parser.add_argument("--delete", action="store_true", help="records that the tables have")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.job is not None:
-        bootstrap, folder = json.loads(arguments.job)
-        _mirror(bootstrap, Path(folder))
+        bootstrap, folder, hours = json.loads(arguments.job)
+        _mirror(bootstrap, Path(folder), hours)
     with contextlib.ExitStack() as stack:
         name = arguments.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="folder-"))
-        wrong = run(Path(name), arguments.kills, arguments.losses, arguments.seed)
+        wrong = run(
+            Path(name),
+            arguments.kills,
+            arguments.losses,
+            arguments.seed,
+            delete=arguments.delete,
+        )
     print("\n".join(wrong) or "each change came once, and the mirror has the rows of the source")
     return 1 if wrong else 0
 

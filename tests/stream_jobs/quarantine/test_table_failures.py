@@ -5,7 +5,13 @@ from __future__ import annotations
 from connector.foundation.errors.catalogue import codes
 from connector.foundation.errors.code import Scope
 from stream_jobs.cuts import cut_errors
-from stream_jobs.errors import delta_errors, job_errors, setting_errors, shard_errors
+from stream_jobs.errors import (
+    delta_errors,
+    job_errors,
+    record_errors,
+    setting_errors,
+    shard_errors,
+)
 from stream_jobs.iceberg import catalog_errors, iceberg_errors
 
 ENDS_THE_JOB = (
@@ -69,6 +75,7 @@ NEITHER = (
     cut_errors.NO_CUT,
     cut_errors.TABLE_GONE,
     job_errors.END_NOT_KEPT,
+    record_errors.NOT_DELETED,
     # The Delta table goes on, and so does the job.
     iceberg_errors.UNFIT,
     iceberg_errors.ELEMENTS_WITHOUT_ID,
