@@ -21,7 +21,7 @@ row changed after the source was read, the topic's records have its key. If not,
 not have the row: its SELECTs would have seen it.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -121,19 +121,27 @@ def _value_at(changes: Sequence[_Change], offsets: Mapping[int, int]) -> _State:
     return value
 
 
+class _Row(NamedTuple):
+    """A row that was read, as its place in a table, and the digest of its values."""
+
+    data: pa.Table
+    place: int
+    digest: Digest
+
+
 class _SourceLook(NamedTuple):
-    """One look at the source: rows, as tables and places."""
+    """One look at the source: rows by the digests of their keys."""
 
     low: DeliveredState  # before the SELECT
-    rows: Mapping[Digest, tuple[pa.Table, int]]
+    rows: Mapping[Digest, _Row]
     ends: Mapping[int, int]  # of the topic, when it had what the SELECT may have seen
 
 
 class _BothSides(NamedTuple):
-    """One look at both sides: rows, as tables and places."""
+    """One look at both sides: rows by the digests of their keys."""
 
-    source: Mapping[Digest, tuple[pa.Table, int]]
-    mirror: Mapping[Digest, list[tuple[pa.Table, int]]]
+    source: Mapping[Digest, _Row]
+    mirror: Mapping[Digest, list[_Row]]
     changes: _Changes
 
 
@@ -185,14 +193,13 @@ class CandidateCheck:
         """Read rows of the source, and wait until the topic has what may have been seen."""
         pipeline = self._pipeline
         low = pipeline.low(*self._names)
-        found: dict[Digest, tuple[pa.Table, int]] = {}
+        found: dict[Digest, _Row] = {}
         known = [key for key in candidates.values() if key != UNKNOWN_KEY]
         for start in range(0, len(known), _KEYS_OF_A_SELECT):
             keys = known[start : start + _KEYS_OF_A_SELECT]
             where = condition_of_keys(self._source.key_columns, keys, select_literal)
             for rows in self._source.chunks(low.delivered, where):
-                own = digest_pairs(row_digests(rows, self._mirror.key))
-                found |= {digest: (rows, place) for place, digest in enumerate(own)}
+                found |= self._rows_of(rows)
         ends = pipeline.wait_until_delivered(pipeline.reached(), *self._names)
         return _SourceLook(low, found, ends)
 
@@ -212,8 +219,8 @@ class CandidateCheck:
             return False
         mirror = self._mirror_rows(snapshot, candidates)
         for digest in candidates:
-            theirs = self._row(source.rows.get(digest))
-            own = [self._row(place) for place in mirror.get(digest, ())] or [None]
+            theirs = _state_of(source.rows.get(digest))
+            own = [_state_of(row) for row in mirror.get(digest, ())] or [None]
             of_key = changes.of_keys.get(digest)
             if of_key is None:
                 if own != [theirs]:
@@ -241,15 +248,20 @@ class CandidateCheck:
 
     def _mirror_rows(
         self, snapshot: Snapshot, candidates: Mapping[Digest, RowKey]
-    ) -> dict[Digest, list[tuple[pa.Table, int]]]:
+    ) -> dict[Digest, list[_Row]]:
         mirror, every = self._mirror, list(candidates.values())
         wanted = np.array(list(candidates), np.int64).reshape(-1, 2)
         digests = Keys(wanted[:, 0].copy(), wanted[:, 1].copy())
         rows = mirror.rows_of(snapshot, digests, self._near(every), every)
-        found: dict[Digest, list[tuple[pa.Table, int]]] = {}
-        for place, digest in enumerate(digest_pairs(row_digests(rows, mirror.key))):
-            found.setdefault(digest, []).append((rows, place))
+        found: dict[Digest, list[_Row]] = {}
+        for digest, row in self._rows_of(rows):
+            found.setdefault(digest, []).append(row)
         return found
+
+    def _rows_of(self, data: pa.Table) -> Iterator[tuple[Digest, _Row]]:
+        """Yield rows with the digests of their keys."""
+        for place, (key, digest) in enumerate(self._digests_of(data)):
+            yield key, _Row(data, place, digest)
 
     def _near(self, keys: Sequence[RowKey]) -> NDArray[np.int64] | None:
         """Return the numbers of the keys' first column; None if it has none."""
@@ -293,8 +305,8 @@ class CandidateCheck:
     def _judge(self, looked: _BothSides, digest: Digest, key: RowKey) -> Difference | None:
         """Return the difference, `EQUAL`, or None if the key has to be looked at again."""
         source, mirror = looked.source.get(digest), looked.mirror.get(digest, [])
-        theirs = self._row(source)
-        ours = [self._row(place) for place in mirror] or [None]
+        theirs = _state_of(source)
+        ours = [_state_of(row) for row in mirror] or [None]
         states = _states(looked.changes.of_keys.get(digest, ())) or [theirs]
         if looked.changes.are_rows_gone or theirs not in states:
             return None
@@ -309,19 +321,18 @@ class CandidateCheck:
         kind: Kind = "missing" if not mirror else "different"
         if source is None or len(mirror) > 1:
             kind = "surplus"
-        values = None if source is None else _values(*source, self._mirror.columns)
-        own = _values(*mirror[-1], self._mirror.columns) if mirror else None
+        names = self._mirror.columns
+        values = None if source is None else _values(source, names)
+        own = _values(mirror[-1], names) if mirror else None
         hashed = values or own or {}
         own_key = {name: hashed[name] for name in self._mirror.key}
         named = dict(zip(self._mirror.key, key, strict=True)) if key != UNKNOWN_KEY else own_key
         return _difference(kind, named, own_key, values, own)
 
-    def _row(self, row: tuple[pa.Table, int] | None) -> Digest | None:
-        """Return the digest of a row."""
-        if row is None:
-            return None
-        data, place = row
-        return digest_pairs(row_digests(data.slice(place, 1), self._mirror.columns))[0]
+
+def _state_of(row: _Row | None) -> Digest | None:
+    """Return the state of a row that was looked for."""
+    return None if row is None else row.digest
 
 
 def _change(record: TopicRecord, before: Digest, after: Digest) -> _Change:
@@ -359,8 +370,8 @@ def _difference(
     return Difference(kind, key, source, mirror, own_key=own_key)
 
 
-def _values(data: pa.Table, place: int, names: Sequence[str]) -> dict[str, object]:
-    return {name: data[name][place].as_py() for name in names}
+def _values(row: _Row, names: Sequence[str]) -> dict[str, object]:
+    return {name: row.data[name][row.place].as_py() for name in names}
 
 
 def _others(source: Mapping[str, object], mirror: Mapping[str, object]) -> list[str]:
