@@ -47,6 +47,12 @@ class Checksums:
         np.add.at(self.rows, places, 1)
         np.bitwise_xor.at(self.xors, places, hashes)
 
+    def are_equal(self, others: "Checksums", place: int) -> bool:
+        """Return whether the sums of a range are those of others."""
+        return bool(
+            self.rows[place] == others.rows[place] and self.xors[place] == others.xors[place]
+        )
+
 
 _LOOK_SECONDS: Final = 1.0
 # Ranges of one SELECT: its rows are those of a small chunk.

@@ -15,11 +15,16 @@ from verification.baseline import compared_of
 from verification.baselines import Baselines
 from verification.pipeline import Pipeline
 from verification.report import TableResult
-from verification.run import TABLES_OF_A_QUERY, WAITING_MAX
+from verification.run import WAITING_MAX
 from verification.small_tables import SmallResults, SmallTables
 from verification.source_moment import SourceMoment
 from verification.table_comparison import Scope, TableComparison
-from verification.table_definitions import DefinedTable, TableName, read_tables
+from verification.table_definitions import (
+    TABLES_OF_A_PART,
+    DefinedTable,
+    TableName,
+    read_tables,
+)
 from verification.table_queue import Size, TableQueue
 
 Found = tuple[TableName, TableResult]
@@ -65,8 +70,8 @@ class Rounds:
         Unless it `waits`, comparisons of all rows of large tables go on after the round. Raises the
         errors of connections, and ConfigError.
         """
-        for start in range(0, len(names), TABLES_OF_A_QUERY):
-            some = names[start : start + TABLES_OF_A_QUERY]
+        for start in range(0, len(names), TABLES_OF_A_PART):
+            some = names[start : start + TABLES_OF_A_PART]
             yield from self._some(some)
             yield from self._ended(WAITING_MAX, waits=waits)
         yield from self._ended(0, waits=waits)

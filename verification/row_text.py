@@ -93,9 +93,11 @@ class MirrorText:
 class RowText(MirrorText):
     """Writes rows of one table as texts, on both sides."""
 
-    def __init__(self, parts: Sequence[_Part], sql_by_name: Mapping[str, str]) -> None:
+    def __init__(self, parts: Sequence[_Part], sql_by_name: Mapping[str, str], form: str) -> None:
         super().__init__(parts)
         self._sql_by_name = sql_by_name
+        # Texts with the same form write rows alike, whatever the names of the columns are.
+        self.form = form
 
     @classmethod
     def of(
@@ -123,7 +125,8 @@ class RowText(MirrorText):
                 return None
             parts.append(part)
             sql_by_name[name] = sql
-        return cls(parts, sql_by_name)
+        form = repr([_facts(schema.by_name[name]) for name in names])
+        return cls(parts, sql_by_name, form)
 
     @property
     def sql(self) -> str:
@@ -135,6 +138,11 @@ class RowText(MirrorText):
         fields += measured
         # CONCAT_WS leaves NULL out. As one part is bytes, no part is converted.
         return f"CONCAT_WS(_binary',', {', '.join(fields)})"
+
+
+def _facts(column: SchemaColumn) -> list[tuple[str, object]]:
+    """Return what tells how a column of the mirror is written."""
+    return sorted((fact, value) for fact, value in column.items() if fact != "name")
 
 
 def hides_values(session: SelectSession, schema: TableSchema) -> bool:

@@ -24,11 +24,9 @@ from verification.shard_check import surplus_shards
 from verification.small_tables import SmallTables
 from verification.table_check import Limits
 from verification.table_comparison import TableComparison
-from verification.table_definitions import DefinedTable, TableName, read_tables
+from verification.table_definitions import DefinedTable, TableName, TablesInParts
 from verification.table_queue import QueuedTable, Size, TableQueue
 
-# Their definitions are read together.
-TABLES_OF_A_QUERY: Final = 100
 # More tables do not wait for their turn: each keeps its definition.
 WAITING_MAX: Final = 200
 
@@ -82,10 +80,9 @@ def _tables(
     with (
         SmallTables(pipeline, comparison.opened) as small,
         TableQueue(comparison.compared) as queue,
+        TablesInParts(pipeline.session, names) as parts,
     ):
-        for start in range(0, len(names), TABLES_OF_A_QUERY):
-            some = names[start : start + TABLES_OF_A_QUERY]
-            defined = read_tables(pipeline.session, some)
+        for some, defined in parts:
             begun = {name for name in some if state is not None and state.has(".".join(name))}
             new = {name: own for name, own in defined.items() if name not in begun}
             found = small.compared(new if is_together else {})

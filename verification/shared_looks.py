@@ -6,6 +6,7 @@ questions of others gather, and the next look answers all of them.
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Final, Generic, Self, TypeVar
 
@@ -64,6 +65,14 @@ class SharedLook(Generic[Question, Answer]):
                 own.is_over = True
                 self._is_looking = False
                 self._changed.notify_all()
+
+
+def result_of(begun: Future[Answer]) -> Answer:
+    """Return what another thread finds; a signal ends the wait for it."""
+    while not begun.done():
+        # Without a limit, no signal would.
+        wait((begun,), 1.0)
+    return begun.result()
 
 
 Resource = TypeVar("Resource")

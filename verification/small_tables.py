@@ -12,6 +12,7 @@ from threading import Event
 from typing import Final, NamedTuple, Self
 
 import numpy as np
+import pyarrow as pa
 
 from connector.foundation.errors import ConnectorError, SourceRefused, SourceUnavailable
 from connector.stream.snapshot.table_reader import time_limits
@@ -21,6 +22,7 @@ from verification.mirror_side import MirrorSide
 from verification.pipeline import Pipeline
 from verification.report import TableResult
 from verification.row_text import RowText
+from verification.shared_looks import result_of
 from verification.source_table import SourceTable
 from verification.table_definitions import DefinedTable, TableName
 
@@ -82,8 +84,13 @@ class SmallTables:
             return found
         at = self._pipeline.moment()
         ends = self._pipeline.ends_of(defined.keys()) if has_baselines else {}
-        for group in _groups(self._small_ones(defined, found)):
-            equal = self._equal_of(group, ends)
+        # The source sums the rows of all groups while the mirrors are read.
+        begun = [
+            (group, self._reader.submit(self._sums_of, group))
+            for group in _groups(self._small_ones(defined, found))
+        ]
+        for group, sums in begun:
+            equal = _equal_of(group, sums, ends)
             found.equal.update(equal)
             found.others.update(
                 (table.name, (table.source, table.mirror))
@@ -129,31 +136,7 @@ class SmallTables:
             return None
         return source, mirror
 
-    def _equal_of(
-        self, group: Sequence[_SmallTable], ends: Mapping[TableName, Mapping[int, int]]
-    ) -> dict[TableName, TableResult]:
-        begun = self._reader.submit(self._sums_of, [(t.source.quoted_name, t.text) for t in group])
-        own = [_mirror_sums(table) for table in group]
-        theirs = _result_of(begun)
-        if theirs is None:
-            return {}
-        found = {}
-        for place, (table, sums) in enumerate(zip(group, own, strict=True)):
-            if sums is None or sums != (int(theirs.rows[place]), int(theirs.xors[place])):
-                continue
-            rows = sums[0]
-            result = TableResult(".".join(table.name), rows=rows, mirror_rows=rows)
-            result.summed_rows = rows
-            result.missing_columns = table.mirror.missing_columns
-            result.version = table.mirror.snapshot.version
-            result.transaction = table.mirror.last_transaction
-            if table.name in ends:
-                of = compared_of(table.source.schema, table.mirror)
-                result.baseline = Baseline(of, result.version, ends[table.name])
-            found[table.name] = result
-        return found
-
-    def _sums_of(self, tables: Sequence[tuple[str, RowText]]) -> Checksums | None:
+    def _sums_of(self, tables: Sequence[_SmallTable]) -> Checksums | None:
         """Return the sums at the source; None if it does not answer, or refuses a table."""
         settings = self._pipeline.settings.snapshot
         try:
@@ -162,10 +145,11 @@ class SmallTables:
                 self._pipeline.pace.read(session, self._closing, "small tables") as turn,
             ):
                 before, hint = time_limits(session, settings)
+                own = [(table.source.quoted_name, sql_of_hash(table.text.sql)) for table in tables]
                 selects = [
                     f"SELECT {'' if place else hint}{place} AS place, COUNT(*) AS found, "  # noqa: S608 - quoted names
-                    f"BIT_XOR({sql_of_hash(text.sql)}) AS total FROM {table}"
-                    for place, (table, text) in enumerate(tables)
+                    f"BIT_XOR({of_row}) AS total FROM {table}"
+                    for place, (table, of_row) in enumerate(own)
                 ]
                 rows = session.query(before + " UNION ALL ".join(selects))
                 turn.rows = sum(int(row["found"] or 0) for row in rows)
@@ -178,6 +162,33 @@ class SmallTables:
             sums.rows[place] = int(row["found"] or 0)
             sums.xors[place] = int(row["total"] or 0)
         return sums
+
+
+def _equal_of(
+    group: Sequence[_SmallTable],
+    begun: Future[Checksums | None],
+    ends: Mapping[TableName, Mapping[int, int]],
+) -> dict[TableName, TableResult]:
+    """Return the results of the tables that are equal; `begun` finds the sums at the source."""
+    own = _mirror_sums(group)
+    theirs = result_of(begun)
+    if theirs is None:
+        return {}
+    found = {}
+    for place, table in enumerate(group):
+        if place not in own.places or not own.sums.are_equal(theirs, place):
+            continue
+        rows = int(theirs.rows[place])
+        result = TableResult(".".join(table.name), rows=rows, mirror_rows=rows)
+        result.summed_rows = rows
+        result.missing_columns = table.mirror.missing_columns
+        result.version = table.mirror.snapshot.version
+        result.transaction = table.mirror.last_transaction
+        if table.name in ends:
+            of = compared_of(table.source.schema, table.mirror)
+            result.baseline = Baseline(of, result.version, ends[table.name])
+        found[table.name] = result
+    return found
 
 
 def _groups(tables: Iterable[_SmallTable]) -> Iterator[list[_SmallTable]]:
@@ -194,19 +205,30 @@ def _groups(tables: Iterable[_SmallTable]) -> Iterator[list[_SmallTable]]:
         yield group
 
 
-def _mirror_sums(table: _SmallTable) -> tuple[int, int] | None:
-    """Return the number of rows of a mirror, and their sum; None if it cannot be read."""
-    sums = Checksums(1)
-    mirror = table.mirror
-    with suppress(ConnectorError):
-        for data in mirror.batches(mirror.snapshot):
-            sums.add(np.zeros(data.num_rows, np.intp), table.text.of_rows(data))
-        return int(sums.rows[0]), int(sums.xors[0])
-    return None
+class _MirrorSums(NamedTuple):
+    """The sums of the mirrors of some tables, and the places of those that could be read."""
+
+    sums: Checksums
+    places: set[int]
 
 
-def _result_of(begun: Future[Checksums | None]) -> Checksums | None:
-    # With a limit, a signal ends the wait.
-    while True:
-        with suppress(TimeoutError):
-            return begun.result(1.0)
+def _mirror_sums(group: Sequence[_SmallTable]) -> _MirrorSums:
+    """Return the sums of mirrors. Rows of the same form are written together.
+
+    A call of Arrow takes as long for the rows of one small table as for those of many.
+    """
+    found = _MirrorSums(Checksums(len(group)), set())
+    alike: dict[tuple[str, pa.Schema], list[tuple[int, pa.Table]]] = {}
+    for place, table in enumerate(group):
+        mirror = table.mirror
+        with suppress(ConnectorError):
+            numbers = [str(number) for number in range(len(mirror.columns))]
+            for data in [each.rename_columns(numbers) for each in mirror.batches(mirror.snapshot)]:
+                alike.setdefault((table.text.form, data.schema), []).append((place, data))
+            found.places.add(place)
+    for tables in alike.values():
+        places = np.repeat([place for place, _ in tables], [data.num_rows for _, data in tables])
+        first = group[tables[0][0]]
+        data = pa.concat_tables(each for _, each in tables).rename_columns(first.mirror.columns)
+        found.sums.add(places, first.text.of_rows(data))
+    return found

@@ -1,7 +1,8 @@
 """The definitions of many tables of the source, read with few statements."""
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, NamedTuple, Self
 
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.snapshot.jobs import PlanJob, TablePlan
@@ -12,9 +13,13 @@ from connector.stream.snapshot.watermark import LogPosition
 from connector.stream.source import information_schema
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
+from verification.shared_looks import result_of
 
 TableName = tuple[str, str]
 
+# Tables that are compared together, and those whose definitions are read together.
+TABLES_OF_A_PART: Final = 100
+_TABLES_OF_A_QUERY: Final = 500
 # The source says that a table has no more rows.
 _FEW_ROWS: Final = 2000
 
@@ -61,3 +66,41 @@ def read_tables(
             )
             found[database, table] = DefinedTable(plan, definition.columns)
     return found
+
+
+class TablesInParts:
+    """Some tables after the other, with their definitions; a context manager ends its thread.
+
+    While some are compared, the definitions of the next ones are read.
+    """
+
+    def __init__(self, session: SelectSession, names: Sequence[TableName]) -> None:
+        """Read the tables `names` over `session`, which other threads may use, too."""
+        self._session = session
+        self._names = names
+        self._reader = ThreadPoolExecutor(1, "verify-definitions")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reader.shutdown(wait=False, cancel_futures=True)
+
+    def __iter__(self) -> Iterator[tuple[Sequence[TableName], dict[TableName, DefinedTable]]]:
+        """Yield names, and those definitions of them that `read_tables` returns; raises as it."""
+        queries = [*_sliced(self._names, _TABLES_OF_A_QUERY)]
+        begun = self._begun(queries[:1])
+        for number, names in enumerate(queries):
+            (defined,) = map(result_of, begun)
+            begun = self._begun(queries[number + 1 : number + 2])
+            for some in _sliced(names, TABLES_OF_A_PART):
+                yield some, {name: defined[name] for name in some if name in defined}
+
+    def _begun(
+        self, queries: Iterable[Sequence[TableName]]
+    ) -> list[Future[dict[TableName, DefinedTable]]]:
+        return [self._reader.submit(read_tables, self._session, names) for names in queries]
+
+
+def _sliced(names: Sequence[TableName], size: int) -> Iterator[Sequence[TableName]]:
+    return (names[start : start + size] for start in range(0, len(names), size))

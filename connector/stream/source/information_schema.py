@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Final
 
 from connector.binlog.character_sets import charset_of
 from connector.binlog.sql_text import quoted_name, sql_text
@@ -30,6 +31,9 @@ from connector.stream.source import table_errors
 from connector.stream.source.select_session import SelectSession
 
 Row = dict[str, str | None]
+
+# Each of them has a temporary table.
+_SELECTS_OF_A_UNION: Final = 100
 
 
 def unordered_columns(
@@ -195,13 +199,17 @@ def rows_by_table(
     begin = select.partition("WHERE")[0]
     begin = begin.replace("SELECT", f"SELECT table_name AS of_table, {place} AS place,", 1)
     begin += f"WHERE table_schema = {sql_text(database)} AND table_name"
+    texts = [sql_text(table) for table in tables]
     if session.identity.flavour == "mariadb":
         # It looks at all tables of the database, unless a condition names one.
-        sql = " UNION ALL ".join(f"{begin} = {sql_text(table)}" for table in tables)
+        selects = [f"{begin} = {text}" for text in texts]
+        starts = range(0, len(selects), _SELECTS_OF_A_UNION)
+        queries = [" UNION ALL ".join(selects[at : at + _SELECTS_OF_A_UNION]) for at in starts]
     else:
-        sql = f"{begin} IN ({', '.join(map(sql_text, tables))})"
+        queries = [f"{begin} IN ({', '.join(texts)})"]
+    rows = [row for sql in queries for row in session.query(sql)]
     found: dict[str, list[Row]] = {}
-    for row in sorted(session.query(sql), key=lambda row: int(row.pop("place") or 0)):
+    for row in sorted(rows, key=lambda row: int(row.pop("place") or 0)):
         found.setdefault(row.pop("of_table") or "", []).append(row)
     return found
 
