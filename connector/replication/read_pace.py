@@ -12,11 +12,15 @@ The law never stops reading for ever: at the least pace, one connection reads fo
 time. What a row takes then is not caused by reading, so it is what later rows are compared with.
 Only a query of the user stops everything, for as long as it wants that.
 
+One read that takes long halves nothing: on a busy machine, a statement of a few milliseconds may
+wait for a core for many times as long, and so may one that opens its tables. Three reads, one after
+the other, show that the server has become slower. Until then, the pace is held.
+
 The law reads no clock. It is an additive increase and a multiplicative decrease, as TCP has it:
 https://www.rfc-editor.org/rfc/rfc5681
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Hashable
 from enum import IntEnum, StrEnum
 from math import ceil, inf
@@ -94,6 +98,8 @@ _OTHERS: Final = 0.25
 _OTHERS_SECONDS: Final = 5.0
 _LAG_SECONDS: Final = (3.0, 10.0)  # near, beyond
 _LATENCIES: Final = (2.0, 4.0)
+# So many reads have to take so long before the pace is halved for it.
+_SLOW_READS: Final = 3
 # Fewer rows show what a statement takes, and not what a row takes.
 _ROWS_MIN: Final = 1000
 # Where one statement reads many tables, each takes about as long as so many rows.
@@ -152,6 +158,8 @@ class ReadPace:
         # measured since the last sample.
         self._latency = 1.0
         self._is_measured = False
+        # The latencies of the last reads.
+        self._last_reads: deque[float] = deque(maxlen=_SLOW_READS)
         self._floors: OrderedDict[Hashable, _Floor] = OrderedDict()
         self._beside = BesideOthers(reads_max)
 
@@ -279,8 +287,9 @@ class ReadPace:
     def _slow(self) -> tuple[_Room, Hold | None]:
         near, limit = _LATENCIES
         room = _room(self._latency, near, limit)
-        if not self._is_measured:
-            # Nothing was read since the last sample: what is known holds the pace, and no more.
+        if not self._is_measured or min(self._last_reads) <= limit:
+            # Nothing was read since the last sample, or few reads were slow: what is known holds
+            # the pace, and no more.
             room = min(room, _Room.NEAR)
         self._is_measured = False
         return room, Hold(Figure.LATENCY, self._latency, limit)
@@ -294,6 +303,7 @@ class ReadPace:
         if len(self._floors) > _FLOORS_MAX:
             self._floors.popitem(last=False)
         latency = seconds / least
+        self._last_reads.append(latency)
         self._latency = min(self._latency, latency) if self._is_measured else latency
         self._is_measured = True
 

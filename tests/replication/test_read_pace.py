@@ -251,6 +251,34 @@ def test_a_server_that_counts_from_zero_again_is_measured_again() -> None:
     assert pace.pace == 2.0
 
 
+def test_one_slow_read_holds_the_pace_and_three_halve_it() -> None:
+    pace = ReadPace(2, 0.0)
+    paces = []
+    for second, took in enumerate((0.02, 0.3, 0.02, 0.3, 0.3, 0.02, 0.3, 0.3, 0.3)):
+        pace.begin(float(second))
+        pace.end("t", ROWS, took, second + took)
+        before = pace.pace
+        pace.take(ServerSample(2), second + 0.5)
+        paces.append(round(pace.pace - before, 3))
+    grown = 0.1
+    assert paces[:8] == [grown / 2, 0, grown, 0, 0, grown, 0, 0]
+    assert paces[8] < 0
+    assert pace.hold is not None
+    assert pace.hold.figure is Figure.LATENCY
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_reads_that_are_slow_now_and_then_do_not_starve_reading(seed: int) -> None:
+    """Four of ten reads wait for a core, at any pace."""
+    dice = random.Random(seed)
+    server = Server(
+        ReadPace(2, 0.0), read_seconds=lambda _: 0.04 * (8 if dice.random() < 0.4 else 1)
+    )
+    server.run(120)
+    late = server.paces[len(server.paces) // 2 :]
+    assert sum(late) / len(late) > 0.5
+
+
 def test_a_table_costs_as_much_as_rows_if_one_statement_reads_many() -> None:
     """Fifty tables of ten rows, then ten of a thousand: a row of them is not slower than before."""
     pace = ReadPace(2, 0.0)
