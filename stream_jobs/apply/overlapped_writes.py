@@ -85,6 +85,9 @@ class OverlappedWrites:
     def delete(self, path: str) -> None:
         self._storage.delete(path)
 
+    def sync(self, folder: str) -> None:
+        self._storage.sync(folder)
+
     def verify(self) -> None:
         self._storage.verify()
 

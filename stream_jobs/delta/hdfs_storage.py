@@ -211,6 +211,9 @@ class HdfsStorage:
         except HdfsError as error:
             raise self._failed(path, error) from error
 
+    def sync(self, folder: str) -> None:
+        """Do nothing: what was answered stays."""
+
     def verify(self) -> None:
         """A gateway before HDFS may not know all of it."""
         path = f"_binlog-connector-{uuid.uuid4().hex}"

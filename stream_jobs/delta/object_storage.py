@@ -149,6 +149,9 @@ class ObjectStorage:
         except _FAILURES as error:
             self._require_absent(path, "delete", error)
 
+    def sync(self, folder: str) -> None:
+        """Do nothing: what was answered stays."""
+
     def verify(self) -> None:
         """A gateway may overwrite an object that has to be absent."""
         storage_rights.try_rights(self, self.host)

@@ -63,6 +63,9 @@ class Storage(Protocol):
     def delete(self, path: str) -> None:
         """Delete a file, if it exists."""
 
+    def sync(self, folder: str) -> None:
+        """Return when a loss of power cannot take names of a folder back any more."""
+
     def verify(self) -> None:
         """Raise MirrorError if tables cannot be written here, or not safely."""
 

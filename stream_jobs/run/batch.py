@@ -104,6 +104,13 @@ class BatchApplier:
         known |= {topic: aside.begun for topic, aside in self.records_set_aside.items()}
         return {(topic, number): at for topic, own in known.items() for number, at in own.items()}
 
+    def sync(self, topics: AbstractSet[str]) -> None:
+        """Return when a loss of power cannot take back what `applied` said of topics.
+
+        Any thread may ask. Raises MirrorError if the storage fails.
+        """
+        self._states.sync(topics - self.set_aside)
+
     def apply(self, ranges: Sequence[OffsetRange]) -> BatchReport:
         """Apply the records in `ranges` that are not applied yet, of tables that can go on.
 

@@ -192,7 +192,8 @@ class StreamJob:
             require_one_machine(session, self._settings)
             client = KafkaClient(self._settings.kafka.facts())
             query = self._start(session, client)
-            retention = RecordRetention(self._settings, client)
+            assert self._applier is not None
+            retention = RecordRetention(self._settings, client, self._applier.sync)
             try:
                 with self._watch(client), self._publish(), self._load(session):
                     self._await(query, retention)

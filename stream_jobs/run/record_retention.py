@@ -5,19 +5,20 @@ sooner, with Kafka's own request DeleteRecords, so that a log needs room for hou
 Three conditions must hold for a record:
 
 1. The table has it: its offset is below that of the mirror's own log, or of the record that says
-   from where on a table that is set aside goes on. What Spark has read does not count.
+   from where on a table that is set aside goes on. What Spark has read does not count. A commit of
+   the last seconds may be lost with the power, so it is synced before it counts.
 2. Each other mirror of the topics has it. Mirrors say so as consumer groups (`mirror_groups`): a
    job that deletes, and each job that sees one, commits its offsets. A job deletes nothing in its
    first turn, so that the others have seen it before.
 3. Its commit at the source is some hours old. `verify` reads the records of what it compares.
 
-A crash may come at any point: what is committed and deleted later than applied is a copy of what
-the tables say.
+A crash may come at any point: what is committed and deleted follows what the tables have.
 """
 
 import math
 import time
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from kafka.errors import KafkaError
@@ -48,9 +49,14 @@ class RecordRetention:
     """The deletion of records that a mirror, and each other one of the topics, has."""
 
     def __init__(
-        self, settings: Settings, client: KafkaClient, now_ms: Callable[[], int] = _now_ms
+        self,
+        settings: Settings,
+        client: KafkaClient,
+        sync: Callable[[AbstractSet[str]], None],
+        now_ms: Callable[[], int] = _now_ms,
     ) -> None:
-        """Delete what the settings allow."""
+        """Delete what the settings allow; `sync` waits for the disk of the tables of topics."""
+        self._sync = sync
         self._client = client
         self._now_ms = now_ms
         self._facts = settings.kafka.facts()
@@ -98,6 +104,7 @@ class RecordRetention:
             self._committed, self._committed_all_at = {}, time.monotonic()
         moved = {place: at for place, at in own.items() if self._committed.get(place) != at}
         if moved:
+            self._sync({topic for topic, _ in moved})
             groups.commit(self._group, moved)
             self._committed |= moved
 

@@ -138,6 +138,17 @@ class TopicStates:
             if mirror is not None
         }
 
+    def sync(self, topics: Iterable[str]) -> None:
+        """Return when a loss of power cannot take commits of mirrors back any more.
+
+        Any thread may ask. Raises MirrorError if the storage fails.
+        """
+        for topic in sorted(topics):
+            state = self._states.get(topic)
+            if state is not None and (mirror := state.mirror) is not None:
+                for folder in (mirror.delta.path, f"{mirror.delta.path}/_delta_log"):
+                    self._storage.sync(folder)
+
     def name(self, topic: str) -> str:
         """Return `database.table`; the topic if that is not known."""
         history = self._registry.history(topic)

@@ -38,6 +38,7 @@ from tests.stream_jobs.topics import Kafka
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     import pyarrow as pa
@@ -169,6 +170,7 @@ class Job:
         self.figures = JobMetrics("test")
         # By partition, what the tables have at the end of a run.
         self.applied: dict[tuple[str, int], int] = {}
+        self.sync: Callable[[AbstractSet[str]], None] = lambda _: None
         self._offsets: Offsets = {}
         self._turn = threading.Lock()
         self._batch_id = 0
@@ -230,7 +232,7 @@ class Job:
                 cut=report.cut,
             )
             self._batch_id += 1
-        self.applied = applier.applied()
+        self.applied, self.sync = applier.applied(), applier.sync
         if (iceberg := applier.iceberg) is not None:
             self.figures.iceberg = lambda: iceberg.queue.figures
             with publishing(iceberg, 60, lambda: None):

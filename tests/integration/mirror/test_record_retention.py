@@ -47,7 +47,7 @@ def delete(job: Job) -> None:
     """Let the job delete what the tables have."""
     settings = job.settings(kafka=DELETED_AFTER)
     with closing(KafkaClient(settings.kafka.facts())) as client:
-        retention = RecordRetention(settings, client, lambda: LATER_MS)
+        retention = RecordRetention(settings, client, job.sync, lambda: LATER_MS)
         # A broker has to make the topic of the groups first.
         wait_until(lambda: retention.turn(job.applied) is None, lambda: "no answer", 30)
         # The group is known from now on.

@@ -109,7 +109,7 @@ def _mirror(bootstrap: str, folder: Path, delete_after_hours: float) -> None:
     )
     client = KafkaClient(settings.kafka.facts())
     applier = batch_applier(settings, client, run_in_process, lambda: 2)
-    retention = RecordRetention(settings, client)
+    retention = RecordRetention(settings, client, applier.sync)
     turned_at = 0.0
 
     def delete() -> None:

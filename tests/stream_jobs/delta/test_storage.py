@@ -120,6 +120,19 @@ def test_what_the_system_says_is_shown(storage: LocalStorage, tmp_path: Path) ->
         storage.put_if_absent("file/x", b"")
 
 
+def test_the_names_of_a_folder_are_synced_or_the_system_says_why_not(
+    storage: LocalStorage,
+) -> None:
+    storage.write("table/file", b"1")
+    storage.sync("table")
+    with pytest.raises(MirrorError) as caught:
+        storage.sync("other")
+    assert caught.value.message.facts == {
+        "path": f"{storage.root}/other",
+        "said": "No such file or directory",
+    }
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     with pytest.raises(MirrorError, match="M502"):

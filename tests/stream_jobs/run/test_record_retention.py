@@ -26,6 +26,7 @@ from tests.kafka.folder.folder_clients import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
 ORDERS = TOPIC, 0
@@ -48,11 +49,15 @@ class Mirror:
         self.settings = Settings(name=name, **document)
         self.client = KafkaClient(self.settings.kafka.facts())
         self.now_ms = WRITTEN_MS + 100 * HOUR_MS
+        # The topics of each sync.
+        self.synced: list[AbstractSet[str]] = []
         self.begin()
 
     def begin(self) -> None:
         """Be the next process."""
-        self._retention = RecordRetention(self.settings, self.client, lambda: self.now_ms)
+        self._retention = RecordRetention(
+            self.settings, self.client, self.synced.append, lambda: self.now_ms
+        )
 
     @property
     def pause_seconds(self) -> float:
@@ -119,6 +124,8 @@ def test_what_the_mirror_has_goes_after_some_hours_and_nothing_else(mirror: Mirr
     mirror.now_ms += 100 * HOUR_MS
     mirror.turn(applied)
     assert first(mirror) == (9, 30)
+    # Before another program hears of it, what has moved is on the disk.
+    assert mirror.synced == [{TOPIC, ITEMS[0]}]
     # The next process of the job goes on at once, and a mirror that is made again takes nothing.
     mirror.begin()
     mirror.turn({ORDERS: 12})

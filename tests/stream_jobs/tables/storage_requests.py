@@ -79,6 +79,9 @@ class CountedStorage:
     def delete(self, path: str) -> None:
         self.inner.delete(path)
 
+    def sync(self, folder: str) -> None:
+        self.inner.sync(folder)
+
     def verify(self) -> None:
         self.inner.verify()
 
