@@ -19,12 +19,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.many_tables import (
+    DATABASE,
     MAX_OFFSETS,
     PREFIX,
     ROWS,
     Load,
     change_small_tables,
     mirrored_tables,
+    table_name,
 )
 from benchmarks.process import RunFailed, beside, run_to_end, say, usage_of
 
@@ -38,8 +40,9 @@ if TYPE_CHECKING:
     from benchmarks.mirror_jobs import MirrorJob
 
 DEFAULT_LOAD: Final = Load(changes_per_s=200, tables=20)
-# After the first changes: so long until connector and job are at their pace.
-_SETTLE_S: Final = 20.0
+# After the first changes, connector and job are at their pace when the mirror has so many commits.
+_SETTLED: Final = 5
+_WAIT_S: Final = 1800.0
 
 
 def measure_many(
@@ -65,9 +68,24 @@ def _verified_twice(
         found = {"quiet": _verified(tables, count)}
         work = partial(change_small_tables, tables.stack, count, load)
         with _running(tables.job), beside(work):
-            time.sleep(_SETTLE_S)
+            _settle(tables.job)
             found["under_load"] = _verified(tables, count)
     return found
+
+
+def _settle(job: MirrorJob) -> None:
+    """Wait until the mirror of the first table follows its changes; raises RunFailed.
+
+    The first batch of a job takes minutes where there are thousands of tables.
+    """
+    log = job.mirror / DATABASE / table_name(0) / "_delta_log"
+    begun = len([*log.glob("*.json")])
+    deadline = time.monotonic() + _WAIT_S
+    while len([*log.glob("*.json")]) < begun + _SETTLED:
+        if time.monotonic() > deadline:
+            reason = f"{log} has no changes after {_WAIT_S:g} s"
+            raise RunFailed(reason)
+        time.sleep(1)
 
 
 @contextmanager
