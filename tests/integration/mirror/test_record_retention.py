@@ -40,7 +40,8 @@ def first(job: Job, table: SourceTable) -> list[int]:
 
 
 def ends(kafka: Kafka, table: SourceTable) -> list[int]:
-    return [*kafka.end_offsets(table.topic).values()]
+    found = kafka.end_offsets(table.topic)
+    return [found[str(number)] for number in range(PARTITIONS)]
 
 
 def delete(job: Job) -> None:
