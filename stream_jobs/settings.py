@@ -366,15 +366,12 @@ class Settings(FileSettings):
             raise UnfitValueError(setting_errors.NO_SALT)
         return value
 
-    @field_validator("first_load", "replica")
+    @field_validator("replica")
     @classmethod
-    def _no_shards(cls, value: ServerLogin, info: ValidationInfo) -> ServerLogin:
+    def _no_shards(cls, value: ReplicaSettings, info: ValidationInfo) -> ReplicaSettings:
         tables = info.data.get("tables", ())
         if value.url is not None and any(table.shard is not None for table in tables):
-            is_replica = isinstance(value, ReplicaSettings)
-            raise UnfitValueError(
-                shard_errors.SHARD_REPLICA if is_replica else shard_errors.SHARD_LOAD
-            )
+            raise UnfitValueError(shard_errors.SHARD_REPLICA)
         return value
 
     @field_validator("cuts")

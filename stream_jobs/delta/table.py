@@ -151,6 +151,10 @@ class DeltaTable:
         """Keep others from committing meanwhile who write other parts of the table."""
         return nullcontext()
 
+    def exclusive(self) -> AbstractContextManager[object]:
+        """Keep other threads from writing other parts of the table meanwhile."""
+        return nullcontext()
+
     def refresh(self) -> Snapshot:
         """Read what others have committed, and return the newest version."""
         if self._is_overwritten():

@@ -35,13 +35,14 @@ SHARD_REPLICA = configuration_error(
     "use a configuration without shard for the mirror that the replica reads",
     cause="A table of the replica equals one table of the source.",
 )
-SHARD_LOAD = configuration_error(
+SHARD_LOAD = table_failure(
     "M743",
-    "the rows of shards cannot be read from the source",
-    'set snapshot.to = "topics" in the connector, and leave first_load.url out; shards that wait '
-    "for a load come with `binlog-connector snapshot`",
-    cause="A first load creates the mirror of a table with the columns of the table alone. Shards "
-    "share the columns of one mirror, so their rows come through Kafka.",
+    "the rows of {table} do not fit the mirror at {path} yet: columns {columns} need wider types",
+    "alter a shard that is loaded in the same way, or call `binlog-connector snapshot` for the "
+    "table",
+    cause="Shards share the columns of one mirror. For a wider type, all of its files are written "
+    "again. Records of any shard bring that; the rows of a load wait for it.",
+    example={"table": "shop_2.orders", "path": "/data/mirror/shop/orders", "columns": ["total"]},
 )
 NO_SHARD = table_failure(
     "M736",

@@ -21,7 +21,8 @@ OTHER_MODE = table_failure(
 MIRROR_THERE = table_failure(
     "M323",
     "{table} is to be loaded, and the mirror at {path} has rows of another copy",
-    "remove this folder, or give the mirror another name in [[tables]]",
+    "remove this folder, or give the mirror another name in [[tables]]; for a shard, whose folder "
+    "has the rows of others, call `binlog-connector snapshot`",
     cause="The connector began a first copy, whose rows replace all that were there. The job "
     "removes nothing that it did not load for this copy.",
     example={"table": "erp.orders", "path": "/data/mirror/erp/orders"},

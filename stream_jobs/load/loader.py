@@ -19,7 +19,7 @@ from connector.stream.source.select_session import SelectSession
 from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
 from stream_jobs.apply.task_messages import Task
 from stream_jobs.cuts.state_topics import DeliveredPosition
-from stream_jobs.errors import CommitConflict, MirrorError
+from stream_jobs.errors import CommitConflict, MirrorError, delta_errors
 from stream_jobs.load import load_errors, table_loading
 from stream_jobs.load.range_task import RangeJob, RangeResult, open_session
 from stream_jobs.load.table_loads import TableLoads
@@ -31,7 +31,7 @@ Teller = Callable[..., None]
 
 # A table whose load has a problem is tried again after so long.
 _RETRY_SECONDS: Final = 30.0
-# The schema record of an altered table comes soon.
+# The schema record of an altered table comes soon; a mirror that others have changed is there.
 _ALTERED_SECONDS: Final = 1.0
 _IDLE_SECONDS: Final = 0.2
 _TELL_SECONDS: Final = 30.0
@@ -273,7 +273,7 @@ class Loader:
         if new:
             self._tell("load_waits", tables=new, **errors.fields(problem))
         self._loads.note(topics, problem)
-        is_altered = problem.code is load_errors.NO_SUCH_COLUMNS
+        is_altered = problem.code in (load_errors.NO_SUCH_COLUMNS, delta_errors.COMMIT_CONFLICT)
         pause = _ALTERED_SECONDS if is_altered else _RETRY_SECONDS
         until = CLOCK.monotonic() + pause
         for topic in topics:

@@ -200,7 +200,9 @@ def _stored(job: RangeJob, table: SelectedTable, cells: SelectedCells) -> pa.Tab
         if column.name.startswith(OWN_PREFIX):
             values = pa.repeat(pa.scalar(own[column.name], column.type), data.num_rows)
             data = data.append_column(column.name, values)
-    return data
+    # Shards have the columns in another order, and maybe wider types than this one needs.
+    schema = pa.schema([(column.name, column.type) for column in mirror.columns])
+    return data.select(schema.names).cast(schema)
 
 
 def _write(job: RangeJob, data: pa.Table) -> tuple[DataFile, ...]:

@@ -7,6 +7,7 @@ is not committed. If the table is altered meanwhile, the load begins again, at a
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -19,13 +20,15 @@ from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.modes.mode import Mode
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.delta.housekeeping import is_checkpoint_due, write_checkpoint
-from stream_jobs.errors import MirrorError
+from stream_jobs.errors import MirrorError, shard_errors
 from stream_jobs.load import load_errors
 from stream_jobs.load.key_parts import key_parts
 from stream_jobs.load.range_task import RangeResult, is_same_table
+from stream_jobs.source.column_types import ColumnType, holds_all_values
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import all_columns
 from stream_jobs.tables.load_state import SourceMoment, TableLoad
+from stream_jobs.tables.merged_table import MergedTable
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.mirror_metadata import Progress
 from stream_jobs.tables.mirror_table import MirrorTable
@@ -40,15 +43,25 @@ class WantedLoad:
     schema: TableSchema
     id: str
     mode: Mode
+    # The mirror that the table shares with others.
+    merged: MergedTable | None = None
 
 
 class TableLoading:
     """The load of one table, whose mirror has the rows that were read."""
 
     def __init__(
-        self, wanted: WantedLoad, own: MirrorTable, check_owner: Callable[[], None]
+        self,
+        wanted: WantedLoad,
+        own: MirrorTable,
+        check_owner: Callable[[], None],
+        rewriting: AbstractContextManager[object],
     ) -> None:
-        """Go on with the load of the mirror `own`, which no other thread commits to."""
+        """Go on with the load of the mirror `own`, which no other thread commits to.
+
+        If it is a shard, each commit holds `rewriting`.
+        """
+        self._rewriting = rewriting if own.is_shard else nullcontext()
         self.wanted = wanted
         self.own = own
         self._check_owner = check_owner
@@ -88,11 +101,14 @@ class TableLoading:
             load = self.load.after_range(place, result.part, result.rows)
             if load.is_read:
                 load = replace(load, phase="catching up", end=end())
-            self.own.commit_load(result.files, replace(self.own.progress, load=load))
+            with self._rewriting:
+                self.own.commit_load(result.files, replace(self.own.progress, load=load))
             self._busy.discard(place)
             # Batches, which do it otherwise, leave the table alone until all rows are read.
-            if is_checkpoint_due(self.own.delta):
-                write_checkpoint(self.own.delta)
+            delta = self.own.delta
+            with delta.exclusive():
+                if is_checkpoint_due(delta.whole):
+                    write_checkpoint(delta.whole)
 
 
 def opened_loading(
@@ -114,7 +130,7 @@ def opened_loading(
     if table.schema.schema_id != schema.schema_id or not can_be_paged(table):
         raise MirrorError(load_errors.NO_SUCH_COLUMNS, table=schema.name)
     path = path_in(services.storage, schema)
-    own = MirrorTable.open(services.storage, path, schema.name, services.base)
+    own = _opened(services, wanted, path)
     known = None if own is None else own.progress.load
     if own is not None and (known is None or known.id != wanted.id):
         where = f"{services.base}/{path}"
@@ -122,18 +138,45 @@ def opened_loading(
     if own is not None and known is not None:
         is_same = own.progress.schema_id == schema.schema_id
         is_same = is_same and is_same_table(table, schema.schema_id, known)
-        if is_same or known.phase != "reading":
-            return TableLoading(wanted, own, check_owner)
+        if known.phase != "reading":
+            return TableLoading(wanted, own, check_owner, services.rewriting)
+        if is_same:
+            _refuse_narrow(own, schema, f"{services.base}/{path}")
+            return TableLoading(wanted, own, check_owner, services.rewriting)
     offsets = _first_offsets(services, wanted.topic)
     if not offsets:
         return None
     load = _new_load(wanted.id, session, table, moment, rows_of_a_part)
     check_owner()
+    if own is not None and wanted.merged is not None:
+        # Its new columns depend on those of the other shards, as those of a new shard do.
+        assert schema.chosen.shard is not None
+        wanted.merged.remove(schema.chosen.shard, schema.name, services.base)
+        own = None
     if own is None:
         own = _created(services, wanted, path, _progress(schema, offsets, load))
     else:
         _begin_again(own, wanted, load)
-    return TableLoading(wanted, own, check_owner)
+    _refuse_narrow(own, schema, f"{services.base}/{path}")
+    return TableLoading(wanted, own, check_owner, services.rewriting)
+
+
+def _refuse_narrow(own: MirrorTable, schema: TableSchema, path: str) -> None:
+    """Raise MirrorError if the types of a shared mirror do not hold all values of the table."""
+    wanted = {column["name"]: ColumnType.of(column).stored for column in schema.columns}
+    narrow = [
+        column.name
+        for column in own.delta.snapshot.columns
+        if column.name in wanted and not holds_all_values(column.type, wanted[column.name])
+    ]
+    if own.is_shard and narrow:
+        raise MirrorError(shard_errors.SHARD_LOAD, table=schema.name, path=path, columns=narrow)
+
+
+def _opened(services: MirrorContext, wanted: WantedLoad, path: str) -> MirrorTable | None:
+    schema, merged = wanted.schema, wanted.merged
+    shard = schema.chosen.shard
+    return MirrorTable.open(services.storage, path, schema.name, services.base, shard, merged)
 
 
 def refuse_own_transactions(session: SelectSession, moment: DeliveredPosition) -> None:
@@ -188,16 +231,11 @@ def _new_load(
 def _created(
     services: MirrorContext, wanted: WantedLoad, path: str, progress: Progress
 ) -> MirrorTable:
-    schema, mode = wanted.schema, wanted.mode
-    return MirrorTable.create(
-        services.storage,
-        path,
-        schema,
-        all_columns(schema, 0, mode.columns),
-        progress,
-        services.properties,
-        mode,
-    )
+    schema, mode, properties = wanted.schema, wanted.mode, services.properties
+    columns = all_columns(schema, 0, mode.columns)
+    if wanted.merged is not None:
+        return MirrorTable.add_shard(wanted.merged, schema, columns, progress, properties, mode)
+    return MirrorTable.create(services.storage, path, schema, columns, progress, properties, mode)
 
 
 def _begin_again(own: MirrorTable, wanted: WantedLoad, load: TableLoad) -> None:

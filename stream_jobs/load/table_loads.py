@@ -14,7 +14,7 @@ from connector.foundation.contract import row_topic
 from connector.foundation.errors.message import Message
 from connector.stream.snapshot.watermark import LogPosition
 from stream_jobs.cuts.state_topics import DeliveredPosition, ProgressTopic, SnapshotTopic
-from stream_jobs.errors import MirrorError, shard_errors
+from stream_jobs.errors import MirrorError
 from stream_jobs.load import load_errors
 from stream_jobs.load.table_loading import WantedLoad
 from stream_jobs.tables.load_state import SourceMoment, TableLoad
@@ -120,17 +120,15 @@ class TableLoads:
                 return False
             if load is not None and (load.id, load.phase) == (id_, "catching up"):
                 seen.catching_up[topic] = load
-            elif (problem := self._refusal(state, name)) is not None:
+            elif (problem := self._refusal(name)) is not None:
                 seen.refused[topic] = problem
             else:
                 newest = self._services.registry.history(topic)[-1]
-                seen.wanted[topic] = WantedLoad(topic, newest, id_, state.mode)
+                seen.wanted[topic] = WantedLoad(topic, newest, id_, state.mode, state.merged)
         seen.names[topic] = name
         return True
 
-    def _refusal(self, state: TopicState, name: str) -> Message | None:
-        if state.merged is not None:
-            return Message(shard_errors.SHARD_LOAD, {})
+    def _refusal(self, name: str) -> Message | None:
         return None if self._knows_source else Message(load_errors.NO_SOURCE, {"table": name})
 
     def left_out(self) -> dict[str, tuple[str, str]]:

@@ -107,7 +107,7 @@ def batch_applier(
     return BatchApplier(
         services,
         states,
-        Rounds(template, run, cores, threads),
+        Rounds(template, run, cores, threads, services.rewriting),
         upkeep,
         CutCoordinator(targets, record, states, kafka.max_offsets_per_trigger),
         ownership,

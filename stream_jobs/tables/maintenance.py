@@ -118,7 +118,8 @@ class TableMaintenance:
 
     def _cleaned_up(self, table: ChangedTable, at: int) -> MirrorError | None:
         try:
-            clean_up(table.mirror.delta.whole, self.kept_since(table, at))
+            with table.mirror.delta.exclusive():
+                clean_up(table.mirror.delta.whole, self.kept_since(table, at))
         except MirrorError as error:
             return error
         return None

@@ -6,6 +6,7 @@ that mirrors follow when columns change, and the table properties of new mirrors
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -39,3 +40,5 @@ class MirrorContext:
         self.rules = rules
         self.properties = properties
         self.accept_partitions = accept_partitions
+        # While all files of a mirror of shards may be written again, no other thread commits to it.
+        self.rewriting = threading.Lock()

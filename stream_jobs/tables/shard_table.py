@@ -19,7 +19,7 @@ shard is overtaken, and its round is run again.
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -140,6 +140,9 @@ class ShardTable(DeltaTable):
         with self._shared.lock:
             self._catch_up()
             yield
+
+    def exclusive(self) -> AbstractContextManager[object]:
+        return self._shared.lock
 
     def refresh(self) -> Snapshot:
         """Read what others have committed, and return the newest version."""

@@ -15,6 +15,8 @@ the new version of the table. Each step can be repeated after a crash at any poi
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
+from itertools import count
 from typing import Final
 
 from stream_jobs.apply.table_failures import DEFECT_TYPES, concerns_existing_rows, table_defect
@@ -39,11 +41,20 @@ Runner = Callable[[Sequence[Task]], list[PartResult]]
 class Rounds:
     """How rounds are run."""
 
-    def __init__(self, template: Task, run: Runner, cores: Callable[[], int], threads: int) -> None:
+    def __init__(
+        self,
+        template: Task,
+        run: Runner,
+        cores: Callable[[], int],
+        threads: int,
+        rewriting: AbstractContextManager[object],
+    ) -> None:
         """Run tasks like `template` on `cores`, and commit in `threads`.
 
-        The number of cores is asked for each round: workers of a cluster come and go.
+        The number of cores is asked for each round: workers of a cluster come and go. Whoever else
+        commits to a mirror of shards holds `rewriting`.
         """
+        self._rewriting = rewriting
         self._template = template
         self._run = run
         self._cores = cores
@@ -52,8 +63,14 @@ class Rounds:
     def run(self, every: "Sequence[TableWork]", phases: dict[str, float]) -> None:
         """Run rounds until each table has been committed, or has an error; add up `phases`."""
         pending = [work for work in every if work.is_pending]
-        with ThreadPoolExecutor(self._threads) as pool:
-            while pending:
+        with ThreadPoolExecutor(self._threads) as pool, ExitStack() as later:
+            for number in count():
+                if not pending:
+                    break
+                if number == 1:
+                    # Mostly, one round is enough. In later ones, a shard may write all files of its
+                    # mirror again, and rows that are loaded must not come in between every time.
+                    later.enter_context(self._rewriting)
                 at = time.monotonic()
                 tasks = self._tasks(pending)
                 phases["plan"] += time.monotonic() - at

@@ -7,6 +7,7 @@ killed in turn. After every few kills all clients pause: the mirror must have th
 from all databases shows, and `verify` must find no difference. Then the load goes on for a while
 without kills, and the time from a change until it can be read is measured.
 
+With `--load`, the job reads the first rows from the source, while everything but ALTERs goes on.
 The job is the real one without Spark, unless `--spark` is given.
 """
 
@@ -33,7 +34,8 @@ from benchmarks.mirror_commits import committed_rows, versions
 from connector.lake.demo.stack import read_mirror
 from local_stack import KafkaBroker, MysqlServer
 from stream_jobs.delta.storages import LocalStorage
-from stream_jobs.run.assembly import batch_applier
+from stream_jobs.load.range_task import load_range
+from stream_jobs.run.assembly import batch_applier, table_loader
 from stream_jobs.settings import load_settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables.quarantine_files import QuarantineFiles
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from local_stack import Endpoint
+    from stream_jobs.load.range_task import RangeJob, RangeResult
 
 _PREFIX: Final = "shards"
 _MIRROR: Final = "shop"
@@ -63,7 +66,9 @@ _MEMORY: Final = "512M"
 class Pipeline:
     """A connector and a job."""
 
-    def __init__(self, folder: Path, source: Endpoint, broker: Endpoint, *, spark: bool) -> None:
+    def __init__(
+        self, folder: Path, source: Endpoint, broker: Endpoint, options: argparse.Namespace
+    ) -> None:
         """Start both."""
         self._folder = folder
         self._config = write_config(
@@ -73,14 +78,18 @@ class Pipeline:
             _PREFIX,
             "shop_*",
             source__start="snapshot",
+            snapshot__to="mirror" if options.load else "topics",
             delivery__commit_interval_ms=100,
         )
         self._job_config = folder / "job.toml"
-        self._job_config.write_text(self._job_keys(broker))
+        url = f"mysql://{source.user}:{source.password}@{source.host}:{source.port}/"
+        load = f'[first_load]\nurl = "{url}"\n' if options.load else ""
+        self._job_config.touch(mode=0o600)
+        self._job_config.write_text(self._job_keys(broker) + load)
         python = Path(sys.executable)
         self.connector = processes.connector(python, self._config, folder / "connector.log")
         log = folder / "job.log"
-        if spark:
+        if options.spark:
             self.job = processes.job(python, self._job_config, log, None)
         else:
             command = [sys.executable, "-m", __spec__.name, "--job", str(self._job_config)]
@@ -285,12 +294,15 @@ def run(directory: Path, options: argparse.Namespace) -> list[str]:
         print(f"{options.shards * options.tables} tables in {time.monotonic() - began:.0f} s")
         writer = Writer(fleet, options.changes, options.seed)
         releases = Releases(fleet, options.roll_seconds)
-        spark = options.spark
-        pipeline = Pipeline(directory, server.endpoint, broker.endpoint, spark=spark)
+        pipeline = Pipeline(directory, server.endpoint, broker.endpoint, options)
         campaign = Campaign(pipeline, (server, broker), (writer, releases), options)
         try:
+            if options.load:
+                writer.start()
+                campaign.strike(min(options.kills, _KILLS_OF_A_ROUND))
             wrong = campaign.compare()
-            writer.start()
+            if not options.load:
+                writer.start()
             releases.start()
             while not wrong:
                 wrong = campaign.measure()
@@ -314,7 +326,20 @@ def _apply(config: Path) -> None:
     settings = load_settings(config)
     client = KafkaClient(settings.kafka.facts())
     applier = batch_applier(settings, client, run_in_process, lambda: 2)
-    follow_topics(settings, applier, threading.Event())
+    turn = threading.Lock()
+
+    def load(job: RangeJob) -> RangeResult:
+        # A worker has one thread.
+        with turn:
+            return load_range(job)
+
+    def catch_up() -> None:
+        if applier.loading:
+            applier.catch_up()
+
+    loader = table_loader(settings, applier, load, lambda *_, **__: None)
+    with loader or contextlib.nullcontext():
+        follow_topics(settings, applier, threading.Event(), catch_up)
 
 
 def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -330,6 +355,7 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quiet-seconds", type=float, default=30.0, help="without kills")
     parser.add_argument("--equal-seconds", type=float, default=300.0, help="the mirror may lag")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--load", action="store_true", help="the first rows from the source")
     parser.add_argument("--spark", action="store_true", help="with the whole job")
     parser.add_argument("--keep", type=Path, help="a folder for the files")
     parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -120,7 +121,7 @@ class Process:
         self.applier = BatchApplier(
             services,
             states,
-            Rounds(template, self._run, lambda: 2, 1),
+            Rounds(template, self._run, lambda: 2, 1, nullcontext()),
             TableMaintenance(template, self._run, lambda: 2, 1, 1 << 20),
             CutCoordinator(targets, record, states, records_max),
         )

@@ -17,5 +17,6 @@ pytestmark = [pytest.mark.kafka, full_only]
 SMALL = "--shards 4 --tables 3 --changes 200 --kills 7 --quiet-seconds 5 --roll-seconds 60"
 
 
-def test_the_mirror_has_the_rows_of_all_shards(tmp_path: Path) -> None:
-    assert run(tmp_path, options_of(SMALL.split())) == []
+@pytest.mark.parametrize("more", [[], ["--load"]])
+def test_the_mirror_has_the_rows_of_all_shards(tmp_path: Path, more: list[str]) -> None:
+    assert run(tmp_path, options_of([*SMALL.split(), *more])) == []

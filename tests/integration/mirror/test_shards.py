@@ -18,7 +18,6 @@ from stream_jobs.delta.storages import storage_of
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors.shard_errors import (
     SHARD_CLUSTER,
-    SHARD_LOAD,
     SHARD_NAME,
     SHARD_PATTERN,
     SHARD_REPLICA,
@@ -310,12 +309,9 @@ def test_settings_that_cannot_be_meant_are_refused(
     assert Message(code, facts).text in refused(tmp_path, {"tables": [table]})
 
 
-@pytest.mark.parametrize(
-    ("section", "code"), [("replica", SHARD_REPLICA), ("first_load", SHARD_LOAD)]
-)
-def test_a_server_beside_shards_is_refused(tmp_path: Path, section: str, code: ErrorCode) -> None:
-    sections = {section: {"url": "mysql://a@b/"}, "tables": [MERGE]}
-    assert Message(code, {}).text in refused(tmp_path, sections)
+def test_a_replica_of_shards_is_refused(tmp_path: Path) -> None:
+    sections = {"replica": {"url": "mysql://a@b/"}, "tables": [MERGE]}
+    assert Message(SHARD_REPLICA, {}).text in refused(tmp_path, sections)
 
 
 def refused(folder: Path, sections: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,9 @@ def sample(tmp_path: Path) -> Sample:
 
 def loading_of(sample: Sample) -> TableLoading:
     own = MirrorTable(sample.table, Progress("s", SEQ, 1, load=LOAD))
-    return TableLoading(WantedLoad("topic", SCHEMA, "a1", MODES["current"]), own, lambda: None)
+    return TableLoading(
+        WantedLoad("topic", SCHEMA, "a1", MODES["current"]), own, lambda: None, nullcontext()
+    )
 
 
 def commit(loading: TableLoading, sample: Sample, number: int, *, done: bool = False) -> None:

@@ -57,7 +57,6 @@ ENDS_THE_JOB = (
     shard_errors.SHARD_NAME,
     shard_errors.SHARD_CLUSTER,
     shard_errors.SHARD_REPLICA,
-    shard_errors.SHARD_LOAD,
     catalog_errors.UNUSABLE,
 )
 # They are no errors.

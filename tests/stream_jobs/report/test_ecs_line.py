@@ -185,7 +185,8 @@ def test_tables_that_nobody_loads_are_told_once_and_together() -> None:
     told = Notices(StatusLines(out))
     names = [f"shop.t{n:05}" for n in range(3000)]
     problems = {name: Message(load_errors.NO_SOURCE, {"table": name}) for name in names}
-    shard = {"shop.a": Message(shard_errors.SHARD_LOAD, {})}
+    narrow = {"table": "shop.a", "path": "/m/shop/a", "columns": ["n"]}
+    shard = {"shop.a": Message(shard_errors.SHARD_LOAD, narrow)}
     for _ in range(2):
         told.note_loads(problems | shard)
     told.note_loads(problems)
