@@ -208,12 +208,14 @@ def test_a_source_where_others_work_is_told(source: Source) -> None:
 
 
 def test_a_source_whose_rows_take_longer_is_told(source: Source) -> None:
-    """A read of many rows waits for a lock that it did not have to wait for before."""
+    """Reads of many rows wait for a lock that they did not have to wait for before."""
     pace = SourcePace(SnapshotSettings())
+    paces = []
     with SelectSession(source.settings()) as session:
-        for seconds in (0.01, 0.2):
+        for seconds in (0.01, 0.2, 0.2, 0.2):
             time.sleep(0.6)
             with pace.read(session, Event(), "t") as turn:
+                paces.append(pace.state.reads)
                 session.query(f"SELECT SLEEP({seconds})")
                 turn.rows = 1000
         before = pace.state.reads
@@ -224,6 +226,8 @@ def test_a_source_whose_rows_take_longer_is_told(source: Source) -> None:
     assert hold.code is copy_errors.SLOW_ROWS
     assert float(str(hold.facts["found"])) > 4
     assert hold.text == text_of(copy_errors.SLOW_ROWS, **hold.facts)
+    # Until the third read was slow, too, the pace was held.
+    assert paces[1:] == [before] * 3
     assert pace.state.reads == before / 2
 
 
