@@ -25,6 +25,13 @@ KAFKA_FAILED = code.failure(
         "said": "cannot connect: Connection refused",
     },
 )
+WORKER_LATE = code.failure(
+    "M114",
+    "a Python process of Spark did not start within ten seconds",
+    "give the machine more CPU, or start the job when it is less busy",
+    cause="Spark waits ten seconds for a Python process, which no setting changes. The job begins "
+    "again five times before it ends.",
+)
 NO_MIRROR = code.notice(
     "M105",
     "the table has no primary key; its changes stay in Kafka only",

@@ -35,6 +35,7 @@ from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.run import assembly
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.iceberg_publication import publishing
+from stream_jobs.run.interruptions import PAUSE_SECONDS, Interruptions
 from stream_jobs.run.job_state import RunRecord
 from stream_jobs.run.metrics import IdleTables, JobMetrics, TopicMonitor, topic_monitor
 from stream_jobs.run.record_retention import RecordRetention
@@ -59,8 +60,6 @@ _IDLE_CUT_SECONDS = 10.0
 _LISTENER_SECONDS = 10.0
 # The connector asks for the metrics this often, and a little.
 _SCRAPE_SECONDS = 6.0
-# Between two attempts to reach Kafka, each of which waits for an answer.
-_KAFKA_SECONDS = 2.0
 # A job that ends at once waits so long for the workers that it has started.
 WORKERS_SECONDS = 10.0
 
@@ -110,8 +109,7 @@ class StreamJob:
         self._looked_at = 0.0
         # When the last batch has ended, or the last look at an idle source.
         self._ended_at = time.monotonic()
-        # The same for the last one that did not fail; 0 before it.
-        self._worked_at = 0.0
+        self._interruptions = Interruptions(settings.retry.seconds)
         self._secret = secrets.token_hex(16)
 
     def stop(self) -> None:
@@ -159,12 +157,11 @@ class StreamJob:
 
     def _run(self, session: SparkSession) -> int:
         while not self.is_to_stop and (problem := self._run_query(session)) is not None:
-            if not self._outlasts(problem):
+            if not self._interruptions.outlasts(problem):
                 return self.fail(problem)
-            pause = _KAFKA_SECONDS
             self._metrics.interrupted(problem)
-            self._lines.write("interrupted", **fields(problem), retry_in_seconds=pause)
-            if self._stop.wait(pause):
+            self._lines.write("interrupted", **fields(problem), retry_in_seconds=PAUSE_SECONDS)
+            if self._stop.wait(PAUSE_SECONDS):
                 break
             self._failure, self._last_batch_id = None, -1
             self._listener.restart()
@@ -177,13 +174,6 @@ class StreamJob:
         except MirrorError as error:
             self._report_lost_end(error)
         return EXIT_OK
-
-    def _outlasts(self, problem: Message) -> bool:
-        """Return whether to wait for Kafka; a job that has never reached it ends."""
-        away = time.monotonic() - self._worked_at
-        # An error that came through Spark has a copy of its code.
-        is_kafka = problem.shown_code == job_errors.KAFKA_FAILED
-        return is_kafka and self._worked_at > 0 and away < self._settings.retry.seconds
 
     def _run_query(self, session: SparkSession) -> Message | None:
         """Run one query to its end, and return what it failed with."""
@@ -383,7 +373,7 @@ class StreamJob:
                 self._failure = error
                 raise
             else:
-                self._worked_at = time.monotonic()
+                self._interruptions.end_batch()
             finally:
                 self._ended_at = time.monotonic()
                 self._metrics.leave_batch()

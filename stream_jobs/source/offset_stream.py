@@ -63,6 +63,8 @@ def deserialize_error(text: str, secret: str) -> ConnectorError | None:
     return error if isinstance(error, ConnectorError) else None
 
 
+# What PythonWorkerFactory of Spark says of a process that has not connected within ten seconds.
+_WORKER_LATE: Final = "Python worker failed to connect back"
 FORMAT: Final = "binlog_connector_ranges"
 RANGE_COLUMNS: Final = "topic STRING, partition INT, start BIGINT, end BIGINT"
 
@@ -299,4 +301,6 @@ def error_message(error: BaseException, secret: str = "") -> Message:
     if carried is not None:
         return carried.message
     text = re.split(r"\s*(?:SQLSTATE: \w+|=== Streaming Query|JVM stacktrace:)", str(error))[0]
+    if _WORKER_LATE in text:
+        return Message(job_errors.WORKER_LATE, {})
     return Message(job_errors.SPARK_FAILED, {"kind": type(error).__name__, "said": text})

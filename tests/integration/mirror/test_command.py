@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
+import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -101,6 +103,33 @@ def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
             "answer"
         )
         assert command.end() == 1
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@full_only
+def test_it_begins_again_if_a_python_process_of_spark_is_late(
+    kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = SourceTable(kafka, "items", COLUMNS).create()
+    table.insert({"id": 1, "name": "one"})
+    python = tmp_path / "python"
+    python.write_text(
+        f"""#!/bin/sh
+case "$*" in *python_streaming_source_runner*)
+    mkdir {shlex.quote(str(tmp_path / "late"))} 2> /dev/null && sleep 11;;
+esac
+exec {shlex.quote(sys.executable)} "$@"
+"""
+    )
+    python.chmod(0o700)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(python))
+    config = write_config(tmp_path, kafka.bootstrap, kafka.prefix, "interval_seconds = 0.5")
+    with Command(config) as command:
+        assert command.line("interrupted")["code"] == job_errors.WORKER_LATE.code
+        assert command.applied("shop.items")["upserts"] == 1
+        command.stop()
+        assert command.end() == 0
 
 
 @pytest.mark.kafka

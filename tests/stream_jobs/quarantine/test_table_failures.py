@@ -18,6 +18,7 @@ ENDS_THE_JOB = (
     job_errors.SPARK_FAILED,
     job_errors.SPARK_NOT_STARTED,
     job_errors.KAFKA_FAILED,
+    job_errors.WORKER_LATE,
     job_errors.SCHEMA_HELD_UP,
     job_errors.SCHEMA_RECORD,
     job_errors.PROFILE,

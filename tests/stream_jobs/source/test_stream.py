@@ -18,7 +18,7 @@ from stream_jobs.delta.storages import LocalStorage, storage_of
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.source import client
 from stream_jobs.source.client import KafkaClient
-from stream_jobs.source.offset_stream import SerializedError, deserialize_error
+from stream_jobs.source.offset_stream import SerializedError, deserialize_error, error_message
 from stream_jobs.source.topics import BrokerConfig, limit_offsets, row_topics
 
 if TYPE_CHECKING:
@@ -54,6 +54,15 @@ def test_a_partition_that_ends_before_what_was_read_is_seen_where_its_table_is_a
         ends = limit_offsets({"p.a.b": {"0": 4711, "1": 5}}, {"p.a.b": {"0": 12, "1": 6}}, count)
         assert ends == {"p.a.b": {"0": 12, "1": 6}}
     assert limit_offsets({"gone": {"0": 5}}, {}, 100) == {"gone": {"0": 5}}
+
+
+def test_a_python_process_that_is_late_has_a_code_of_its_own() -> None:
+    text = (
+        "[STREAM_FAILED] Query [id = a, runId = b] terminated with exception: Python worker failed "
+        "to connect back. SQLSTATE: XXKST\n=== Streaming Query ===\nIdentifier: [id = a]"
+    )
+    assert error_message(RuntimeError(text)).code is job_errors.WORKER_LATE
+    assert error_message(RuntimeError("no space")).code is job_errors.SPARK_FAILED
 
 
 def test_an_error_is_found_in_any_text_that_carries_it() -> None:
