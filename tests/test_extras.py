@@ -117,7 +117,7 @@ NEEDS = "ImportError: mysql_binlog needs PySpark (No module named 'pyspark'): pi
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        ("import connector.logs.spark", f"{NEEDS} 'binlog-connector[spark]'"),
+        ("import connector.reader.spark", f"{NEEDS} 'binlog-connector[spark]'"),
         (
             TO_ARROW,
             f"{REFUSED}: {shown(settings_errors.NO_PYARROW)}",

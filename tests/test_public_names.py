@@ -31,7 +31,7 @@ PUBLIC = {
     "connector.errors": ERRORS,
     "connector.lake": ("Lake", "mirror"),
     "connector.reader": (*OF_LOGS, "open_server"),
-    "connector.logs.spark": ("register",),
+    "connector.reader.spark": ("register",),
     "stream_jobs.cuts": ("Cut", "cut_at", "latest_cut", "read_cuts"),
     "stream_jobs.cuts.reader": ("mirror_at",),
     "stream_jobs.cuts.spark": ("mirror_at",),

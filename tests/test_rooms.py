@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 LOOSE = {
-    "connector": {"__init__.py", "__main__.py", "errors.py", "reader.py"},
+    "connector": {"__init__.py", "__main__.py", "errors.py"},
     "stream_jobs": {"__init__.py", "__main__.py", "log_lines.py", "paths.py", "settings.py"},
 }
 

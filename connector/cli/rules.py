@@ -7,11 +7,12 @@ from pathlib import Path
 from connector.cli.configuration import loaded
 from connector.cli.exit_codes import say
 from connector.foundation.errors.message import visible, visible_lines
+from connector.foundation.server_version import ServerVersion
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
 from connector.rules.logging_format import Decision
 from connector.rules.procedure_calls import UnrolledCall, possible_decisions
-from connector.rules.server import BinlogFormat, Isolation, ServerVersion, SessionState
+from connector.rules.server import BinlogFormat, Isolation, SessionState
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.statement_tables import StatementTables, unrolled
 

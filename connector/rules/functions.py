@@ -6,7 +6,7 @@ that has it. The document's list is from 2009; `docs/logging-rules.md` says what
 
 from typing import Final
 
-from connector.rules.server import ServerVersion
+from connector.foundation.server_version import ServerVersion
 
 _EVERYWHERE: Final = frozenset(
     [

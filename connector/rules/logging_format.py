@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from connector.rules.server import BinlogFormat, Isolation, ServerVersion, SessionState
+from connector.foundation.server_version import ServerVersion
+from connector.rules.server import BinlogFormat, Isolation, SessionState
 from connector.rules.statement_facts import DML, Kind, StatementFacts, Table
 from connector.rules.unsafe_statements import UnsafeReason, unsafe_reasons
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from connector.foundation.server_version import ServerVersion
 from connector.rules.logging_format import Decision, LoggedAs, decide_logging_format
-from connector.rules.server import ServerVersion, SessionState
+from connector.rules.server import SessionState
 from connector.rules.statement_facts import COMMITS_FIRST, Kind, StatementFacts
 from connector.rules.unsafe_statements import UnsafeReason
 

@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 
-from connector.rules.server import ServerVersion
+from connector.foundation.server_version import ServerVersion
 from connector.rules.statement_facts import Generated, Table
 
 

@@ -17,9 +17,10 @@ from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from connector.foundation.errors import ConfigError
+from connector.foundation.server_version import Product, ServerVersion
 from connector.rules import rules_errors, syntax_tree
 from connector.rules.functions import SAFE_FUNCTIONS, unsafe_functions
-from connector.rules.server import Product, ServerVersion, SessionState
+from connector.rules.server import SessionState
 from connector.rules.statement_facts import INSERTS, Kind, StatementFacts
 from connector.rules.statement_text import (
     Dialect,

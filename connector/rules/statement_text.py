@@ -13,8 +13,8 @@ from sqlglot.dialects.mysql import MySQL
 from sqlglot.tokenizer_core import Token, TokenType
 
 from connector.foundation.errors import ConfigError
+from connector.foundation.server_version import ServerVersion
 from connector.rules import rules_errors
-from connector.rules.server import ServerVersion
 from connector.rules.statement_facts import Kind, TableColumn, UniqueKey
 
 

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final, NamedTuple
 
+from connector.foundation.server_version import ServerVersion
 from connector.rules.functions import SAFE_VARIABLES, unsafe_functions
-from connector.rules.server import Isolation, ServerVersion, SessionState
+from connector.rules.server import Isolation, SessionState
 from connector.rules.statement_facts import INSERTS, Kind, StatementFacts, Table
 from connector.rules.statement_text import ParsedStatement
 

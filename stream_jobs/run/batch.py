@@ -105,10 +105,7 @@ class BatchApplier:
         return {(topic, number): at for topic, own in known.items() for number, at in own.items()}
 
     def sync(self, topics: AbstractSet[str]) -> None:
-        """Return when a loss of power cannot take back what `applied` said of topics.
-
-        Any thread may ask. Raises MirrorError if the storage fails.
-        """
+        """Wait until no loss of power takes back what `applied` said; raises MirrorError."""
         self._states.sync(topics - self.set_aside)
 
     def apply(self, ranges: Sequence[OffsetRange]) -> BatchReport:

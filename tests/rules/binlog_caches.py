@@ -13,8 +13,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from connector.foundation.server_version import ServerVersion
     from connector.rules.row_images import RowEventKind
-    from connector.rules.server import ServerVersion
     from connector.rules.statement_facts import StatementFacts, Table
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from connector.rules.server import Engine, Product, ServerVersion, engine_of
+from connector.foundation.server_version import Product, ServerVersion
+from connector.rules.server import Engine, engine_of
 from connector.rules.statement_facts import Kind, StatementFacts, Table, TableUse
 
 MYSQL_5_7 = ServerVersion(Product.MYSQL, (5, 7, 22))

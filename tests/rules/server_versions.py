@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connector.rules.server import Product, ServerVersion
+from connector.foundation.server_version import Product, ServerVersion
 
 
 def server_version(text: object) -> ServerVersion:

@@ -28,7 +28,7 @@ from tests.rules.binlog_caches import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from connector.rules.server import ServerVersion
+    from connector.foundation.server_version import ServerVersion
     from connector.rules.statement_facts import Table
     from tests.rules.binlog_caches import Entry, PlayedStatement
 

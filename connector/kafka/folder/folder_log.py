@@ -326,8 +326,7 @@ class FolderLog:
     def producers_of(self, partition: results.PartitionId) -> list[results.PartitionProducer]:
         """Return the producers in a partition; raises UnknownTopicOrPartitionError."""
         with self._core.lock:
-            key, _ = self._core.partition(partition)
-            return self._core.state.producers_of(key)
+            return self._core.state.producers_of(self._core.partition(partition)[0])
 
     def transactions(self) -> list[results.OpenTransaction]:
         """Return all open transactions."""

@@ -21,9 +21,9 @@ from typing import Final, Protocol
 from uuid import UUID, uuid5
 
 from connector.foundation.errors import SourceUnavailable
+from connector.foundation.server_version import Product, ServerVersion
 from connector.replication import server_errors
 from connector.replication.start_point import ServerIdentity
-from connector.rules.server import Product, ServerVersion
 
 # The namespace for `uuid5`: any constant, but it must never change.
 _NAMESPACE = UUID("8f0a5a3e-6f0e-5b0e-9d3c-2f4d1c9b7a60")

@@ -5,9 +5,10 @@ from typing import Final
 
 from connector.binlog.sql_text import quoted_identifier, quoted_name
 from connector.foundation.errors.message import Message
+from connector.foundation.server_version import ServerVersion
 from connector.replication.server.mysql_server import MysqlServer
 from connector.rules.row_images import RowEventKind, RowImage, recorded_columns
-from connector.rules.server import ENGINES, ServerVersion
+from connector.rules.server import ENGINES
 from connector.rules.statement_facts import Table, TableColumn, UniqueKey
 from connector.stream.source import table_errors
 from connector.stream.source.findings import RowLoggingGap, set_global

@@ -12,10 +12,11 @@ from connector.binlog.sql_text import quoted_name
 from connector.foundation.errors import SourceRefused
 from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
+from connector.foundation.server_version import ServerVersion
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.identity import version_of
 from connector.replication.server.mysql_server import MysqlServer
-from connector.rules.server import BinlogFormat, ServerVersion, engine_of
+from connector.rules.server import BinlogFormat, engine_of
 from connector.stream.source import findings, row_image_gaps, table_errors
 from connector.stream.source.followed_tables import BaseTable, followed_table_filter, sees_no_tables
 from connector.stream.source.foreign_keys import cascade_gaps

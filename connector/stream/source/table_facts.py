@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 
 from connector.binlog.sql_text import sql_text
 from connector.foundation.errors import ConfigError
+from connector.foundation.server_version import ServerVersion
 from connector.rules import rules_errors
 from connector.rules.functions import unsafe_functions
-from connector.rules.server import ENGINES, ServerVersion, engine_of
+from connector.rules.server import ENGINES, engine_of
 from connector.rules.statement_facts import Table, TableColumn, UniqueKey
 from connector.rules.statement_text import TableName, tokens_of, word
 from connector.stream.changes.foreign_keys import CASCADE, SET_NULL

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from connector.binlog.files.binlog_reader import open_binlog
-from connector.rules.server import Product, ServerVersion
+from connector.foundation.server_version import Product, ServerVersion
 from connector.rules.unsafe_statements import UnsafeReason
 from local_stack import MariadbServer, MysqlServer, connect
 from tests.integration.logging_rules.logged import groups_of

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from connector.rules.server import ServerVersion
+    from connector.foundation.server_version import ServerVersion
     from connector.rules.statement_facts import Table
 
 

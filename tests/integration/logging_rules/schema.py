@@ -9,7 +9,7 @@ from connector.rules.server import engine_of
 from connector.rules.statement_facts import Table, TableColumn, UniqueKey
 
 if TYPE_CHECKING:
-    from connector.rules.server import ServerVersion
+    from connector.foundation.server_version import ServerVersion
 
 DATABASE = "rules"
 

@@ -17,7 +17,7 @@ from tests.rules.server_versions import server_version
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from connector.rules.server import ServerVersion
+    from connector.foundation.server_version import ServerVersion
     from tests.binlog.source_log import SourceLog
 
 pytestmark = pytest.mark.server

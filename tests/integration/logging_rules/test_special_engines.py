@@ -13,7 +13,7 @@ from tests.length import FULL
 from tests.rules.server_versions import server_version
 
 if TYPE_CHECKING:
-    from connector.rules.server import ServerVersion
+    from connector.foundation.server_version import ServerVersion
     from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server

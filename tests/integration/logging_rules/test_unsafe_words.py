@@ -11,7 +11,7 @@ from connector.rules.functions import SAFE_FUNCTIONS, SAFE_VARIABLES, unsafe_fun
 from tests.rules.server_versions import server_version
 
 if TYPE_CHECKING:
-    from connector.rules.server import ServerVersion
+    from connector.foundation.server_version import ServerVersion
     from tests.binlog.source_log import SourceLog
 
 pytestmark = pytest.mark.server

@@ -11,8 +11,8 @@ import zstandard
 from pyspark.errors import PySparkException
 
 from connector.binlog.header import EventType
-from connector.logs.spark import register
 from connector.reader import open_binlog
+from connector.reader.spark import register
 from tests.binlog.files.log_files import (
     COLUMNS,
     SERVER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from connector.rules.server import Product, ServerVersion
+from connector.foundation.server_version import Product, ServerVersion
 from connector.stream.source import table_errors
 from connector.stream.source.followed_tables import BaseTable
 from connector.stream.source.row_logging import engine_gap, engine_gaps
