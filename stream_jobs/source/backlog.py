@@ -1,12 +1,12 @@
 """The backlog of a topic: since when its records wait, and until when Kafka keeps them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
-from connector.kafka.kafka_python import network_client
+from stream_jobs.source.admin_client import opened_admin
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.record_batches import first_committed_time, newest_time
 from stream_jobs.source.requests import Partition
@@ -78,16 +78,8 @@ def _kept_ms(facts: BrokerConfig, topics: Iterable[str]) -> dict[str, int]:
     if not resources:
         return {}
     try:
-        admin: Any = KafkaAdminClient(
-            bootstrap_servers=list(facts.bootstrap_servers),
-            request_timeout_ms=round(facts.timeout_seconds * 1000),
-            kafka_client=network_client,
-            **dict(facts.security),
-        )
-        try:
+        with opened_admin(facts) as admin:
             (responses,) = admin.describe_configs(resources, config_filter="all").values()
-        finally:
-            admin.close()
     except KafkaError:
         # How long it keeps records is not known then.
         return {}

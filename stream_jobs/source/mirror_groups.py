@@ -11,9 +11,8 @@ from hashlib import sha256
 from typing import Any, Final
 
 from kafka import OffsetAndMetadata, TopicPartition, errors
-from kafka.admin import KafkaAdminClient
 
-from connector.kafka.kafka_python import network_client
+from stream_jobs.source.admin_client import opened_admin
 from stream_jobs.source.requests import Partition
 from stream_jobs.source.topics import BrokerConfig
 
@@ -42,16 +41,8 @@ class MirrorGroups:
     @contextmanager
     def opened(cls, facts: BrokerConfig, prefix: str) -> "Iterator[MirrorGroups]":
         """Ask over a connection of its own, for as long as the block lasts."""
-        admin: Any = KafkaAdminClient(
-            bootstrap_servers=list(facts.bootstrap_servers),
-            request_timeout_ms=round(facts.timeout_seconds * 1000),
-            kafka_client=network_client,
-            **dict(facts.security),
-        )
-        try:
+        with opened_admin(facts) as admin:
             yield cls(admin, prefix)
-        finally:
-            admin.close()
 
     def names(self) -> set[str]:
         """Return the groups that this account may see."""

@@ -15,8 +15,7 @@ the new version of the table. Each step can be repeated after a crash at any poi
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
-from itertools import count
+from contextlib import AbstractContextManager
 from typing import Final
 
 from stream_jobs.apply.table_failures import DEFECT_TYPES, concerns_existing_rows, table_defect
@@ -63,25 +62,33 @@ class Rounds:
     def run(self, every: "Sequence[TableWork]", phases: dict[str, float]) -> None:
         """Run rounds until each table has been committed, or has an error; add up `phases`."""
         pending = [work for work in every if work.is_pending]
-        with ThreadPoolExecutor(self._threads) as pool, ExitStack() as later:
-            for number in count():
-                if not pending:
-                    break
-                if number == 1:
-                    # Mostly, one round is enough. In later ones, a shard may write all files of its
-                    # mirror again, and rows that are loaded must not come in between every time.
-                    later.enter_context(self._rewriting)
-                at = time.monotonic()
-                tasks = self._tasks(pending)
-                phases["plan"] += time.monotonic() - at
-                at = time.monotonic()
-                results = results_by_topic(self._run(tasks) if tasks else ())
-                phases["tasks"] += time.monotonic() - at
-                at = time.monotonic()
-                pairs = [(work, results.get(work.topic, [])) for work in pending]
-                done = list(pool.map(lambda pair: _finished(*pair), pairs))
-                pending = [work for work, is_done in zip(pending, done, strict=True) if not is_done]
-                phases["commit"] += time.monotonic() - at
+        if not pending:
+            return
+        with ThreadPoolExecutor(self._threads) as pool:
+            pending = self._round(pending, pool, phases)
+            if not pending:
+                return
+            # Mostly, one round is enough. In later ones, a shard may write all files of its mirror
+            # again, and rows that are loaded must not come in between every time.
+            with self._rewriting:
+                while pending:
+                    pending = self._round(pending, pool, phases)
+
+    def _round(
+        self, pending: "Sequence[TableWork]", pool: ThreadPoolExecutor, phases: dict[str, float]
+    ) -> "list[TableWork]":
+        """Run one round, and return what needs another one."""
+        at = time.monotonic()
+        tasks = self._tasks(pending)
+        phases["plan"] += time.monotonic() - at
+        at = time.monotonic()
+        results = results_by_topic(self._run(tasks) if tasks else ())
+        phases["tasks"] += time.monotonic() - at
+        at = time.monotonic()
+        pairs = [(work, results.get(work.topic, [])) for work in pending]
+        done = list(pool.map(lambda pair: _finished(*pair), pairs))
+        phases["commit"] += time.monotonic() - at
+        return [work for work, is_done in zip(pending, done, strict=True) if not is_done]
 
     def _tasks(self, pending: "Sequence[TableWork]") -> list[Task]:
         cores, parts, files = self._cores(), [], []

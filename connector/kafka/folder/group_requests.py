@@ -5,14 +5,13 @@ https://kafka.apache.org/protocol.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from kafka.protocol.admin import ListGroupsResponse
 from kafka.protocol.consumer import OffsetCommitResponse, OffsetFetchResponse
 
 from connector.kafka.folder.folder_log import FolderLog
-from connector.kafka.folder.results import PartitionId
+from connector.kafka.folder.results import PartitionId, by_topic
 
 _NONE: Final = -1
 # Of a group that nobody has joined.
@@ -67,7 +66,7 @@ def fetch_offsets(log: FolderLog, request: Any) -> Any:
     """Answer with the offsets of a group: of some partitions, or of all that it has committed."""
     known = log.groups.of(request.group_id)
     if request.topics is None:
-        wanted = _by_topic(known)
+        wanted = by_topic(known)
     else:
         wanted = {topic.name: list(topic.partition_indexes) for topic in request.topics}
     answered = OffsetFetchResponse.OffsetFetchResponseTopic
@@ -87,10 +86,3 @@ def fetch_offsets(log: FolderLog, request: Any) -> Any:
             for topic, numbers in wanted.items()
         ]
     )
-
-
-def _by_topic(offsets: Mapping[PartitionId, int]) -> dict[str, list[int]]:
-    topics: dict[str, list[int]] = {}
-    for topic, number in offsets:
-        topics.setdefault(topic, []).append(number)
-    return topics

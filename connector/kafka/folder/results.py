@@ -1,10 +1,18 @@
 """What the log in a folder is asked for and answers: topics, offsets, batches, transactions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 PartitionId = tuple[str, int]  # topic, partition
 NO_OFFSET: Final = -1
+
+
+def by_topic(partitions: Iterable[PartitionId]) -> dict[str, list[int]]:
+    """Return the numbers of partitions by topic, in their order."""
+    topics: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        topics.setdefault(topic, []).append(number)
+    return topics
 
 
 class FolderInUse(Exception):

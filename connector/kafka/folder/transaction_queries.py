@@ -16,7 +16,7 @@ from kafka.protocol.admin import (
 
 from connector.kafka.folder.folder_log import FolderLog
 from connector.kafka.folder.request_fields import outcome
-from connector.kafka.folder.results import OpenTransaction, PartitionId
+from connector.kafka.folder.results import OpenTransaction, PartitionId, by_topic
 
 # Of all states that a broker knows, a log in a folder has this one: it ends a transaction at once.
 _OPEN: Final = "Ongoing"
@@ -70,9 +70,6 @@ def _described(name: str, found: OpenTransaction | None) -> Any:
             transaction_state="",
             topics=[],
         )
-    topics: dict[str, list[int]] = {}
-    for topic, number in found.partitions:
-        topics.setdefault(topic, []).append(number)
     return state(
         transactional_id=name,
         transaction_state=_OPEN,
@@ -81,7 +78,8 @@ def _described(name: str, found: OpenTransaction | None) -> Any:
         producer_id=found.producer_id,
         producer_epoch=found.epoch,
         topics=[
-            state.TopicData(topic=topic, partitions=numbers) for topic, numbers in topics.items()
+            state.TopicData(topic=topic, partitions=numbers)
+            for topic, numbers in by_topic(found.partitions).items()
         ],
     )
 
