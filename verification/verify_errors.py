@@ -107,7 +107,7 @@ STATE_OTHER = configuration_error(
     "V124",
     "{path} is the state of another comparison: it differs in {names}",
     "give the same arguments and configurations as before, or another file; without its file, a "
-    "comparison begins anew",
+    "comparison starts over",
     cause="What was compared in an earlier run counts only in the same comparison.",
     example={"path": "verify.state", "names": ["tables", "mirror"]},
 )
@@ -233,7 +233,7 @@ LOG_GONE = ErrorCode(
     "nothing can bring a purged log back; keep logs longer than the topics, and prove the topics "
     "before they are purged",
     cause="The records of an epoch are positions in the log of one server. This server has purged "
-    "the files with all of them, or begun its log anew.",
+    "the files with all of them, or begun its log again.",
     example={"first": "binlog.000050"},
 )
 TOPICS_NO_PROGRESS = ErrorCode(

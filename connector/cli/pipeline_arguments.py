@@ -14,24 +14,25 @@ def up(parser: ArgumentParser) -> None:
         The first start checks the source, says what it lacks, and writes the configuration of two
         programs into FOLDER/_cdc: the connector, which writes every change to a log in a folder,
         and the Spark job, which applies it to the tables. `up` runs both until Ctrl-C or SIGTERM;
-        the same command, or --to alone, goes on. docs/tasks/up.md shows how to grow out of it.
+        the same command, or --to alone, resumes. docs/tasks/up.md says when to use Kafka instead.
 
         Exit codes: 0 stopped on request, or everything is in the tables; 1 a server cannot be
         reached; 2 wrong arguments; 3 a restart cannot help. With --verify those of `verify`.
         """,
         ("up mysql://cdc@db/shop --to lake", "all tables of a database, until Ctrl-C"),
-        ("up --to lake", "go on"),
+        ("up --to lake", "resume"),
         (
             "up mysql://cdc@db --tables 'shop.*' --format both --to lake",
             "as Delta and as Iceberg tables",
         ),
-        ("up --to lake --once --verify", "for cron: catch up, compare all rows, end"),
+        ("up --to lake --once --verify", "for cron: catch up, compare all rows, exit"),
     )
     parser.add_argument(
         "source",
         nargs="?",
         metavar="URL",
-        help="mysql://USER[:PASSWORD]@HOST[:PORT][/DATABASE]. Without a password, it is asked for.",
+        help="mysql://USER[:PASSWORD]@HOST[:PORT][/DATABASE]. Without a password, the command asks "
+        "for it.",
     )
     parser.add_argument(
         "--to", type=Path, required=True, metavar="FOLDER", help="The folder of the tables."
@@ -40,14 +41,14 @@ def up(parser: ArgumentParser) -> None:
         "--tables",
         action="append",
         metavar="PATTERN",
-        help="shop.orders, or a pattern such as shop.*; several times for several ones. By default "
-        "all tables of DATABASE.",
+        help="shop.orders, or a pattern such as shop.*; may be repeated. Default: all tables of "
+        "DATABASE.",
     )
     parser.add_argument(
         "--format",
         choices=["delta", "iceberg", "both"],
         default="delta",
-        help="What the tables can be read as; tables of Iceberg are tables of Delta, too.",
+        help="The format of the tables; Iceberg tables are Delta tables, too.",
     )
     parser.add_argument(
         "--password-env",
@@ -55,7 +56,7 @@ def up(parser: ArgumentParser) -> None:
         help="Read the password of the source from this variable of the environment.",
     )
     parser.add_argument(
-        "--once", action="store_true", help="End when all that is committed now is in the tables."
+        "--once", action="store_true", help="Exit when the tables have all that is committed now."
     )
     parser.add_argument(
         "--verify", action="store_true", help="With --once: compare all rows at the end."
@@ -64,12 +65,12 @@ def up(parser: ArgumentParser) -> None:
         "--listen",
         type=_address,
         metavar="HOST:PORT",
-        help="Where the status page is; by default at a free port of this machine.",
+        help="The address of the status page; by default a free port of this machine.",
     )
     parser.add_argument(
         "--show-config",
         action="store_true",
-        help="Print the files that the command stands for, and end.",
+        help="Print the configuration files of the two programs, and exit.",
     )
 
 

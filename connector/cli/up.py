@@ -43,7 +43,7 @@ def run(arguments: Namespace) -> int:
             _tell_start(folder)
             code = _once(pipeline, arguments) if arguments.once else _follow(pipeline)
     except KeyboardInterrupt:
-        errors().print("stopped; the same command goes on", style="dim")
+        errors().print("stopped; the same command resumes", style="dim")
         code = 0
     return code
 

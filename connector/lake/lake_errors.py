@@ -18,7 +18,7 @@ OTHER_LAKE = configuration_error(
 )
 NO_SOURCE = configuration_error(
     "C260",
-    "{folder}: this is no lake yet, and no source is given",
+    "{folder} is not a lake yet, and no source is given",
     "name it first: binlog-connector up mysql://USER@HOST/DATABASE --to {folder}",
     cause="Only a lake that was started before is known by its folder alone.",
     example={"folder": "lake"},
@@ -26,14 +26,14 @@ NO_SOURCE = configuration_error(
 FOLDER = configuration_error(
     "C261",
     "{folder}: {why}",
-    "give a folder that this user may write",
+    "choose a folder that this user may write to",
     cause="The operating system refuses to make or to write the folder of the lake.",
     example={"folder": "/lake", "why": "Permission denied"},
 )
 IN_USE = configuration_error(
     "C262",
-    "{folder}: another process keeps this lake",
-    "end it first, or look at it: binlog-connector status {config}",
+    "{folder}: another process uses this lake",
+    "stop it first, or look at it: binlog-connector status {config}",
     cause="One `up` at a time starts the programs of a lake.",
     example={"folder": "lake", "config": "lake/_cdc/connector.toml"},
 )
@@ -99,13 +99,13 @@ NO_MATCH = configuration_error(
     "C269",
     "source {source}: no table matches {patterns}",
     "correct the database in the URL or --tables, or create a table first",
-    cause="A new lake needs a table, so that a typing error is not an empty folder. Tables that "
-    "are made later are followed, too.",
+    cause="A new lake needs a table: otherwise, a typing error would make an empty folder. Tables "
+    "that are created later are followed, too.",
     example={"patterns": ["shop.orders"]},
 )
 KEYLESS = notice(
     "C270",
-    "these tables have no primary key, so they do not come into the folder: {tables}",
+    "these tables have no primary key, so the folder does not get them: {tables}",
     'for their rows, append [[tables]] with match = ["DATABASE.TABLE"] and mode = "rows" to '
     "{job}, grant LOCK TABLES, ask for a copy (binlog-connector snapshot {connector} "
     "DATABASE.TABLE), and start again; or add a primary key",

@@ -9,7 +9,7 @@
            log/             the log between the two programs
            *.log            what they say
 
-The files are written once, and are the user's then: to grow out of `up` is to edit them.
+The files are written once. From then on, they are the user's to edit, for example to use Kafka.
 """
 
 from __future__ import annotations

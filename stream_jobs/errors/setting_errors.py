@@ -15,7 +15,7 @@ SAME_PIPELINE_NAME = configuration_error(
     "M108",
     "{path} and {other} have the same name, {value}",
     "give each pipeline its own name",
-    cause=_ONE_PROCESS + "The name tells them apart in status lines, metrics and Spark.",
+    cause=_ONE_PROCESS + "The name distinguishes them in status lines, metrics and Spark.",
     example={"value": "shop", **_TWO_FILES},
 )
 SAME_PREFIX = configuration_error(

@@ -110,8 +110,8 @@ CLOCK = notice(
 UNUSABLE = failure(
     "M822",
     "the job cannot use its Iceberg catalog: {why:what}",
-    "mend [iceberg] in the configuration, or the rights of the account; without iceberg.catalog, "
-    "the Iceberg tables are found by their paths alone",
+    "correct [iceberg] in the configuration, or the rights of the account; without "
+    "iceberg.catalog, the Iceberg tables are found by their paths alone",
     cause="The catalog answers, and refuses. A catalog that does not answer does not stop the job.",
 )
 
