@@ -82,14 +82,14 @@ def run(parser: ArgumentParser) -> None:
         an error that a restart cannot fix.
         """,
         ("run my.toml", "until SIGTERM or Ctrl-C"),
-        ("run -v my.toml", "with all that helps to find a fault"),
+        ("run -v my.toml", "with details for troubleshooting"),
     )
     _config(parser)
     parser.add_argument(
         "--verbose",
         "-v",
         action="store_true",
-        help="Also log details that help to find a fault.",
+        help="Also log details for troubleshooting.",
     )
 
 
@@ -99,8 +99,8 @@ def check(parser: ArgumentParser) -> None:
         """
         You can use it while the pipeline runs. Exit codes: 0 ready, 1 transient: a server cannot be
         reached or lags, 2 wrong configuration, 3 an error that a restart cannot fix. A name or
-        pattern that matches no table is no error, because the table may come later: the last line
-        says it.
+        pattern that matches no table is not an error, because the table may be created later: the
+        last line names it.
         """,
         ("check my.toml", "before the first start, and after each change"),
     )
@@ -111,18 +111,19 @@ def status(parser: ArgumentParser) -> None:
     """Declare the arguments of `status`."""
     parser.describe(
         """
-        The running process is asked over `metrics.listen`. If it does not answer, Kafka's records
-        say where the stream stopped, and each server says whether it still has what follows.
+        The command asks the running process at `metrics.listen`. If no process answers, it reads
+        from Kafka where the stream stopped, and asks each server whether it still has the changes
+        after that.
 
-        Several configurations, or folders of them, are shown as a list, the sick ones first. Only
-        the processes are asked for it: one that does not answer is sick. With --listen, a page
-        shows the list until SIGTERM or Ctrl-C.
+        Several configurations, or folders of them, are shown as a list, those that need attention
+        first. For a list, only the processes are asked. With --listen, a page shows the list until
+        SIGTERM or Ctrl-C.
 
         Exit codes: 0 well, 1 something is wrong that may pass by itself, or Kafka cannot be
         reached, 2 wrong configuration, 3 somebody must act: changes are held back, a copy has
-        failed, the source will soon drop its log, or the stream cannot go on, 4 no process answers,
-        and the next start goes on. Of several pipelines, 3 counts before 2, 4 and 1; a list does
-        not ask whether a stopped pipeline can go on.
+        failed, the source will soon drop its log, or the stream cannot continue, 4 no process
+        answers, and the next start resumes. With several pipelines, 3 takes precedence over 2, 4
+        and 1; a list does not check whether a stopped pipeline can resume.
         """,
         ("status my.toml", "once; the exit code says whether somebody must act"),
         ("status my.toml --watch", "every 2 seconds, until Ctrl-C"),
@@ -144,7 +145,7 @@ def status(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="One JSON object, for programs; it has everything.",
+        help="Print everything as one JSON object, for programs.",
     )
     parser.add_argument(
         "--watch", "-w", action="store_true", help="Look every 2 seconds, until Ctrl-C."
@@ -162,18 +163,18 @@ def snapshot(parser: ArgumentParser) -> None:
     """Declare the arguments of `snapshot`."""
     parser.describe(
         """
-        The running pipeline does it; Ctrl-C ends only the display. Without --where, all rows are
-        taken back first, and fences of the tables are lifted.
+        The running pipeline makes the copy; Ctrl-C ends only the display. Without --where,
+        it first tells consumers that all earlier rows are gone, and lifts fences of the tables.
 
-        A copy that has failed is told until one of the same table succeeds, or until --dismiss:
-        consumers lack its rows then.
+        A copy that has failed is reported until one of the same table succeeds, or until --dismiss,
+        because consumers lack its rows.
 
         Exit codes: 0 copied, 1 the pipeline has not answered, or a server cannot be reached, 2 a
         pattern matches no table or --where is not a condition, 3 a table cannot be copied.
         """,
         ("snapshot my.toml shop.orders", "copy one table again"),
         ("snapshot my.toml 'shop.*' crm.users", "several tables"),
-        ("snapshot my.toml shop.orders --where 'id > 1000'", "some rows, over what is there"),
+        ("snapshot my.toml shop.orders --where 'id > 1000'", "some rows, over the existing ones"),
     )
     _config(parser)
     parser.add_argument(
@@ -188,7 +189,7 @@ def snapshot(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dismiss",
         action="store_true",
-        help="Copy nothing: no longer tell that copies of these tables have failed.",
+        help="Copy nothing, and no longer report that copies of these tables have failed.",
     )
 
 
@@ -249,7 +250,7 @@ def import_debezium(parser: ArgumentParser) -> None:
     """Declare the arguments of `import-debezium`."""
     parser.describe(
         """
-        A comment tells what became of each property. Warnings name what has no counterpart. With
+        A comment says what each property became. Warnings name those without a counterpart. With
         --offsets, the position is looked up on the source, which must be reachable; stop the
         connector first. Exit codes: 0 written, 1 a server cannot be reached, 2 the connector cannot
         be imported, 3 the source cannot be followed from there.
@@ -260,11 +261,11 @@ def import_debezium(parser: ArgumentParser) -> None:
         ),
         (
             "import-debezium connector.json --worker connect-distributed.properties > my.toml",
-            "with what the worker of Connect says",
+            "with the settings of the Connect worker",
         ),
         (
             "import-debezium connector.json --offsets connect-offsets -o my.toml",
-            "and go on where the connector stopped",
+            "and resume where the connector stopped",
         ),
     )
     parser.add_argument(
@@ -276,8 +277,8 @@ def import_debezium(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--offsets",
         metavar="TOPIC|FILE",
-        help="Go on where the connector stopped: the topic of offset.storage.topic, or a file with "
-        "the answer of GET /connectors/NAME/offsets. Without it, the tables are copied as "
+        help="Resume where the connector stopped: the topic of offset.storage.topic, or a file "
+        "with the answer of GET /connectors/NAME/offsets. Without it, the tables are copied as "
         "snapshot.mode says.",
     )
     parser.add_argument(
@@ -309,9 +310,9 @@ def log_copy(parser: ArgumentParser) -> None:
         """
         Stop connector, Spark job and all other programs that write to the topics first. TARGET is a
         copy of CONFIG with other kafka.bootstrap_servers: brokers, or file:///FOLDER. All records
-        of the prefix get the same offsets there, so connector and Spark job go on where they were.
-        If the command is interrupted, it begins again; until it has ended, no connector starts with
-        the new log. docs/tasks/without-kafka.md has the steps.
+        of the prefix get the same offsets there, so connector and Spark job resume where they
+        stopped. If the command is interrupted, run it again: it starts over. Until it has finished,
+        no connector starts with the new log. docs/tasks/without-kafka.md has the steps.
 
         Exit codes: 0 copied, 1 a log cannot be reached, 2 wrong configuration, 3 the new log has
         records, or the old one is still written.

@@ -9,22 +9,23 @@ def verify(parser: ArgumentParser) -> None:
     """Declare the arguments of `verify`."""
     parser.describe(
         """
-        Pipeline, Spark job and replica may be running. Nothing is locked, and nothing is written
-        except the copies of --repair.
+        Pipeline, Spark job and replica may be running. The command locks nothing, and writes
+        nothing except the copies of --repair.
 
         Exit codes: 0 equal, or stopped (--forever), 4 different, 1 not finished: a server cannot be
-        reached, or pipeline, mirror or replica lag, 2 wrong configuration or arguments, 3 the log
-        cannot prove it, or not all of it, or a server refuses, or the mirror does not have the cut.
+        reached, or the pipeline, the mirror or the replica lags, 2 wrong configuration or
+        arguments, 3 the log cannot prove all of it, a server refuses, or the mirror does not have
+        the cut.
         """,
         ("verify my.toml --mirror stream_job.toml", "all tables"),
         ("verify my.toml --mirror stream_job.toml shop.orders 'crm.*'", "some of them"),
-        ("verify my.toml --mirror stream_job.toml --repair", "copy again what differs"),
+        ("verify my.toml --mirror stream_job.toml --repair", "copy the rows that differ again"),
         (
             "verify my.toml --mirror stream_job.toml --no-values --json",
             "for a program, without values",
         ),
         ("verify my.toml --replica stream_job.toml", "the tables of the replica"),
-        ("verify my.toml --topics", "everything that topics and log still hold"),
+        ("verify my.toml --topics", "everything that the topics and the log still have"),
         (
             "verify my.toml --topics --from binlog.000041:4 --to binlog.000042:1187",
             "between two positions of the log",
@@ -32,7 +33,7 @@ def verify(parser: ArgumentParser) -> None:
         ("verify my.toml --topics --json", "one JSON report, for scripts"),
         (
             "verify mysql://audit@db1 --table shop.orders=delta:/lake/orders",
-            "a table that another program has made",
+            "a table that another program writes",
         ),
         (
             "verify my.toml --mirror stream_job.toml --certificate shop.json --sign-key key.pem",
@@ -46,7 +47,7 @@ def verify(parser: ArgumentParser) -> None:
         nargs="?",
         metavar="CONFIG|URL",
         help="TOML file; `binlog-connector config` explains the keys. With --table, the source: "
-        "mysql://USER[:PASSWORD]@HOST[:PORT]. With --check, one of the two if the source is read.",
+        "mysql://USER[:PASSWORD]@HOST[:PORT]. With --check, either of them checks the source.",
     )
     parser.add_argument(
         "tables",
@@ -70,9 +71,9 @@ def _compared(parser: ArgumentParser) -> None:
         "--mirror",
         type=Path,
         metavar="FILE",
-        help="Compare tables with their mirrors, row by row, and Iceberg tables with these by "
-        "their metadata. FILE is the configuration of the Spark job: it says where the mirror is, "
-        "and what was chosen for tables.",
+        help="Compare tables with their mirrors, row by row, and the mirrors with their Iceberg "
+        "tables by metadata. FILE is the configuration of the Spark job, which has the path of the "
+        "mirror and the choices for tables.",
     )
     group.add_argument(
         "--replica",
@@ -91,7 +92,8 @@ def _compared(parser: ArgumentParser) -> None:
         dest="first",
         metavar="FILE:POS|GTIDS",
         help="With --topics: begin here, or after these transactions; by default at the oldest "
-        "position that topics and log tell of. A position is one in the newest server's log.",
+        "position that both the topics and the log have. A position is one in the newest server's "
+        "log.",
     )
     group.add_argument(
         "--to",
@@ -110,11 +112,11 @@ def _foreign(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TABLE=TARGET",
-        help="Compare a table of the source with one that any program has made of it, such as "
+        help="Compare a table of the source with a copy that any program has written, such as "
         "shop.orders=delta:/lake/orders, shop.orders=iceberg:/lake/orders, "
         "shop.orders=parquet:/lake/orders, shop.orders=mysql://user:password@db2/shop.orders or "
         "shop.orders=postgresql://user:password@db3/shop.public.orders. A pattern such as "
-        "'shop.*=delta:/lake/{table}' names many. It can be given more than once.",
+        "'shop.*=delta:/lake/{table}' names many. May be repeated.",
     )
     group.add_argument(
         "--tables",
@@ -129,7 +131,7 @@ def _foreign(parser: ArgumentParser) -> None:
         type=decimal_number(0),
         default=60.0,
         metavar="SECONDS",
-        help="With --table or --tables: for so long, a row may have a value that the source has "
+        help="With --table or --tables: how long a row may have a value that the source has "
         "replaced.",
     )
     group.add_argument(
@@ -141,32 +143,32 @@ def _foreign(parser: ArgumentParser) -> None:
 
 
 def _outcome(parser: ArgumentParser) -> None:
-    """Declare what is told, and what is done about differences."""
-    group = parser.add_argument_group("What is told and done")
+    """Declare the report, and what is done about differences."""
+    group = parser.add_argument_group("Report and repair")
     group.add_argument("--json", action="store_true", help="Print one JSON report.")
     group.add_argument(
         "--repair",
         action="store_true",
         help="With --mirror or --replica: let the running pipeline copy the rows that differ, and "
-        "compare them again. It takes surplus rows back by their keys; if that cannot be done, the "
-        "whole table is copied.",
+        "compare them again. It deletes surplus rows by their keys; if that is impossible, it "
+        "copies the whole table.",
     )
     group.add_argument(
         "--no-values",
         action="store_true",
-        help="With --mirror or --replica: print hashes instead of values; keys stay.",
+        help="With --mirror or --replica: print hashes instead of values, except for keys.",
     )
     group.add_argument(
         "--all",
         action="store_true",
-        help="With --mirror or --replica: print a line for each table. By default, of more than 20 "
-        "tables, those that are equal or not compared are only counted.",
+        help="With --mirror or --replica: print a line for each table. By default, with more than "
+        "20 tables, those that are equal or not compared are only counted.",
     )
     group.add_argument(
         "--forever",
         action="store_true",
-        help="With --mirror or --replica: go round all tables until SIGTERM or Ctrl-C, as [verify] "
-        "says.",
+        help="With --mirror or --replica: compare all tables again and again until SIGTERM or "
+        "Ctrl-C; [verify] has the settings.",
     )
 
 
@@ -177,14 +179,14 @@ def _part(parser: ArgumentParser) -> None:
         "--sample",
         type=decimal_number(0, 100),
         metavar="PERCENT",
-        help="With --mirror or --replica: compare only so many ranges of keys, chosen at random. "
+        help="With --mirror or --replica: compare only this part of the key ranges, at random. "
         "[default: all rows]",
     )
     group.add_argument(
         "--seed",
         type=whole_number(0),
         metavar="N",
-        help="With --sample: choose as the run that has printed this number. "
+        help="With --sample: choose the same ranges as the run that printed this number. "
         "[default: a random number]",
     )
     group.add_argument(
@@ -198,37 +200,37 @@ def _part(parser: ArgumentParser) -> None:
         "--state",
         type=Path,
         metavar="FILE",
-        help="With --mirror or --replica: if this is interrupted, the same command with the same "
-        "FILE goes on where it was. FILE goes when everything was compared. With --mirror and "
-        "--forever: FILE keeps through when each table is equal over a restart. [default: none]",
+        help="With --mirror or --replica: after an interruption, the same command with the same "
+        "FILE resumes. FILE is deleted when everything was compared. With --mirror and --forever: "
+        "FILE keeps through when each table is equal, across restarts. [default: none]",
     )
     group.add_argument(
         "--rows-per-second",
         type=whole_number(0),
         metavar="N",
-        help="With --mirror or --replica: rows that are read at the source; 0: no limit. "
+        help="With --mirror or --replica: read at most N rows a second at the source; 0: no limit. "
         "[default: 0; verify.rows_per_second with --forever]",
     )
     group.add_argument(
         "--pace",
         choices=("adaptive", "full"),
-        help="How fast the source is read, as snapshot.pace says: by its figures, or as fast as "
-        "its connections can. [default: snapshot.pace; adaptive with --table]",
+        help="How fast the source is read, like snapshot.pace: adapted to its load, or over all "
+        "connections. [default: snapshot.pace; adaptive with --table]",
     )
     group.add_argument(
         "--max-differences",
         type=whole_number(1),
         default=1000,
         metavar="N",
-        help="With --mirror or --replica: a table with so many is not compared further.",
+        help="With --mirror or --replica: stop comparing a table after N differences.",
     )
     group.add_argument(
         "--patience",
         type=decimal_number(0),
         default=60.0,
         metavar="SECONDS",
-        help="With --mirror or --replica: seconds that the pipeline may need to catch up, and that "
-        "mirror or replica may stand still while they do.",
+        help="With --mirror or --replica: how long to wait for the pipeline to catch up, and for a "
+        "mirror or replica that lags and applies nothing.",
     )
 
 
@@ -247,7 +249,7 @@ def _certificate(parser: ArgumentParser) -> None:
         "--sign-key",
         type=Path,
         metavar="FILE",
-        help="With --certificate: sign it with this private key of Ed25519, in PEM. "
+        help="With --certificate: sign it with this Ed25519 private key, in PEM. "
         "[default: no signature]",
     )
     group.add_argument(
@@ -262,5 +264,5 @@ def _certificate(parser: ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="With --check: the certificate must be signed with this key, in PEM. "
-        "[default: any signature counts, if it holds]",
+        "[default: any valid signature is accepted]",
     )

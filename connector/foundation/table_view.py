@@ -57,6 +57,6 @@ def add_table_view(parser: ArgumentParser, note: str = "") -> None:
         type=whole_number(1),
         default=TABLES_SHOWN,
         metavar="N",
-        help=f"At most so many tables, {TABLES_SHOWN} by default.",
+        help=f"Show at most N tables, {TABLES_SHOWN} by default.",
     )
     parser.add_argument("--all", action="store_true", help="All of them.")

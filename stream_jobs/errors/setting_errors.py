@@ -3,7 +3,7 @@
 from connector.foundation.errors.code import configuration_error, notice, table_failure
 
 _TWO_FILES = {"path": "/etc/mirrors/shop.toml", "other": "/etc/mirrors/crm.toml"}
-_ONE_PROCESS = "One process was to run both pipelines. Nothing was started. "
+_ONE_PROCESS = "You asked one process to run both pipelines. Nothing was started. "
 NO_PIPELINES = configuration_error(
     "M107",
     "{folder}: there is no configuration in this folder",
@@ -22,14 +22,14 @@ SAME_PREFIX = configuration_error(
     "M109",
     "{path} and {other} have the same kafka.topic_prefix, {value}",
     "give each the prefix of its own connector, or leave one of the files out",
-    cause=_ONE_PROCESS + "A prefix has the tables of one pipeline, which have one mirror.",
+    cause=_ONE_PROCESS + "A prefix belongs to one pipeline, whose tables have one mirror.",
     example={"value": "shop", **_TWO_FILES},
 )
 MIRRORS_OVERLAP = configuration_error(
     "M110",
     "{path} and {other} have the same mirror.path, or one is inside the other: {value}",
     "give each its own mirror.path",
-    cause=_ONE_PROCESS + "Tables of one would be in the way of those of the other.",
+    cause=_ONE_PROCESS + "The tables of both mirrors would conflict.",
     example={"value": "/data/mirror", **_TWO_FILES},
 )
 CHECKPOINTS_OVERLAP = configuration_error(

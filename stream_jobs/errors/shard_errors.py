@@ -26,8 +26,8 @@ SHARD_CLUSTER = configuration_error(
     "M734",
     "a mirror of shards has no cluster_by",
     "use partition_by, or leave it out: the shard partitions the mirror",
-    cause="Each shard has files of its own. Delta sorts rows within the whole table, or divides "
-    "them into partitions.",
+    cause="Each shard has its own files. A Delta table is either clustered as a whole, or divided "
+    "into partitions.",
 )
 SHARD_REPLICA = configuration_error(
     "M735",
@@ -38,17 +38,17 @@ SHARD_REPLICA = configuration_error(
 SHARD_LOAD = table_failure(
     "M743",
     "the rows of {table} do not fit the mirror at {path} yet: columns {columns} need wider types",
-    "alter a shard that is loaded in the same way, or call `binlog-connector snapshot` for the "
-    "table",
-    cause="Shards share the columns of one mirror. For a wider type, all of its files are written "
-    "again. Records of any shard bring that; the rows of a load wait for it.",
+    "widen the columns of a shard that is already loaded, or run `binlog-connector snapshot` for "
+    "the table",
+    cause="Shards share the columns of one mirror. A wider type requires rewriting all of its "
+    "files. A load does not do this: it waits until the records of a shard do it.",
     example={"table": "shop_2.orders", "path": "/data/mirror/shop/orders", "columns": ["total"]},
 )
 NO_SHARD = table_failure(
     "M736",
     "the pattern {pattern!r} takes no shard from the name {table}",
     "change shard.pattern in [[tables]], or let an earlier entry of [[tables]] name the table",
-    cause="A pattern describes the whole name, and its group takes one character or more.",
+    cause="The pattern must match the whole name, and its group must match at least one character.",
     example={"pattern": "shop_(?P<shard>\\d+)\\..+", "table": "shop_new.orders"},
 )
 SHARD_TWICE = table_failure(
@@ -60,9 +60,9 @@ SHARD_TWICE = table_failure(
 )
 SHARD_COLUMN = table_failure(
     "M738",
-    "{table} has a column {column} itself, so it cannot be the column of the shard",
+    "{table} itself has a column {column}, so this cannot be the column of the shard",
     "choose another shard.column in [[tables]]",
-    cause="The mirror has one column with this name. Readers ignore upper case.",
+    cause="The mirror can have only one column with this name. Readers ignore case.",
     example={"column": "tenant"},
 )
 OTHER_SHARD_COLUMN = table_failure(
@@ -76,7 +76,7 @@ OTHER_SHARD_COLUMN = table_failure(
 SHARD_KEY = table_failure(
     "M740",
     "{table} has the key ({now}), but other shards of {path} have the key ({key})",
-    "give all shards one key; if the others get it, too, let all shards be made again: "
+    "give all shards the same key; if the others get it, too, rebuild all shards: "
     "`resume CONFIG --all --rebuild`",
     cause="The key of a mirror of shards is the shard and the key of its tables.",
     example={"path": "/data/mirror/shop/orders", "now": ["id", "day"], "key": ["id"]},
@@ -86,7 +86,7 @@ SHARD_TYPE = table_failure(
     "{table}: the column {column} does not fit into {path}, which has it as {known} for other "
     "shards",
     "give the column a type that holds the values of the other shards, or rename it; if all "
-    "shards get it, let them be made again: `resume CONFIG --all --rebuild`",
+    "shards get it, rebuild them: `resume CONFIG --all --rebuild`",
     cause="Shards share columns. A type becomes wider for all of them, but a column has one name "
     "and one type.",
     example={"path": "/data/mirror/shop/orders", "column": "note (int)", "known": "note (string)"},

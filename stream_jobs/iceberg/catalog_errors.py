@@ -8,15 +8,15 @@ from connector.foundation.errors.code import failure, notice
 _CATALOG = "https://catalog.example/api"
 _TABLE = "shop.orders"
 _DOING = "GET /v1/main/namespaces/shop/tables/orders"
-_GOES_ON = "The mirror goes on, and so do its Iceberg tables by path."
+_GOES_ON = "The mirror and its Iceberg tables by path continue."
 
 AWAY = notice(
     "M815",
     "the Iceberg catalog {catalog} does not answer {doing}: {why}",
-    "look whether the catalog runs; the job tries again every iceberg.every_seconds, and then "
+    "check whether the catalog runs; the job tries again every iceberg.every_seconds, and then "
     "publishes everything that is missing",
-    cause=f"{_GOES_ON} Until the catalog is back, its readers see the last version that it has, "
-    "whose files are kept.",
+    cause=f"{_GOES_ON} Until the catalog answers, its readers see its last version, whose files "
+    "the job keeps.",
     example={"catalog": _CATALOG, "doing": _DOING, "why": "Connection refused"},
 )
 LOGIN = notice(
@@ -44,7 +44,7 @@ REFUSED = notice(
     example={"catalog": _CATALOG, "doing": _DOING},
 )
 SAID = REFUSED.because("{said}")
-NO_DOCUMENT = REFUSED.because("the answer is none of an Iceberg REST catalog")
+NO_DOCUMENT = REFUSED.because("the answer is not that of an Iceberg REST catalog")
 OTHER_IDS = REFUSED.because("it has given columns or partitions other ids")
 TAKEN = notice(
     "M819",
@@ -56,28 +56,27 @@ TAKEN = notice(
 FOREIGN_COMMIT = notice(
     "M820",
     "{table} in the Iceberg catalog {catalog}: {who} has committed snapshot {snapshot} ({what})",
-    "let no other program write to this table, nor compact it; drop it in the catalog, and the "
-    'job makes it once more; or set on_foreign_commit = "replace" in [iceberg]',
-    cause="The job goes on from its own snapshots alone: the tables of a mirror are equal to the "
-    f"source. The catalog keeps what was committed. {_GOES_ON}",
+    "let no other program write to this table or compact it, and drop it in the catalog: the job "
+    'creates it again; or set on_foreign_commit = "replace" in [iceberg]',
+    cause="The job continues only from its own snapshots, because the tables of a mirror equal the "
+    f"source. The catalog keeps the other commit. {_GOES_ON}",
     example={"table": _TABLE, "catalog": _CATALOG, "who": "spark", "snapshot": 7, "what": "append"},
 )
 CONFLICT = notice(
     "M821",
     "the Iceberg catalog {catalog} refuses {doing}: another commit was first: {why}",
-    "nothing, if it does not go on: the job looks at the table again; if it goes on, two jobs or "
-    "another program write to it",
-    cause="The table has changed between the look at it and the commit.",
+    "nothing, unless it happens again and again: the job retries; if it does, two jobs or another "
+    "program write to the table",
+    cause="The table has changed after the job had read it, and before its commit.",
     example={"catalog": _CATALOG, "doing": _DOING, "why": "branch main has changed"},
 )
 SIGNATURE = notice(
     "M826",
     "the Iceberg catalog {catalog} refuses the signature of {doing}: {why}",
-    "look at the credentials of AWS that the job has (`aws sts get-caller-identity` shows whose "
-    "they are), at sigv4_service and sigv4_region in [iceberg], and whether a proxy changes "
-    "requests",
-    cause="The access key is unknown, its secret is another one, or the signature is for another "
-    f"service or region. {_GOES_ON}",
+    "check the AWS credentials of the job (`aws sts get-caller-identity` shows whose they are), "
+    "sigv4_service and sigv4_region in [iceberg], and whether a proxy changes requests",
+    cause="The access key is unknown, its secret is wrong, or the signature is for another service "
+    f"or region. {_GOES_ON}",
     example={
         "catalog": _CATALOG,
         "doing": _DOING,
@@ -86,21 +85,21 @@ SIGNATURE = notice(
 )
 CREDENTIALS = notice(
     "M827",
-    "the job cannot sign {doing} for the Iceberg catalog {catalog} with valid credentials of AWS: "
+    "the job cannot sign {doing} for the Iceberg catalog {catalog} with valid AWS credentials: "
     "{why}",
     "give them in its environment, in a profile, or by the role of its machine or pod; "
     "`aws sts get-caller-identity` as its user must succeed",
-    cause="The job finds credentials as all programs of AWS do, and renews those of roles before "
-    "they end. If the catalog says that they have expired, it reads profiles and roles once more; "
-    f"the environment of a process does not change. {_GOES_ON}",
+    cause="The job finds credentials like the AWS CLI, and renews those of roles before they "
+    "expire. If the catalog says that they have expired, it reads profiles and roles again; the "
+    f"environment of a process does not change. {_GOES_ON}",
     example={"catalog": _CATALOG, "doing": _DOING, "why": "none are found"},
 )
 CLOCK = notice(
     "M828",
     "the Iceberg catalog {catalog} refuses {doing}, as signed at a wrong time: {why}",
-    "set the clock of the machine of the driver, and keep it right, for example with chrony",
-    cause="A signature is valid for some minutes. The clocks of the job and of the catalog differ "
-    f"by more. {_GOES_ON}",
+    "correct the clock of the driver's machine, and keep it correct, for example with chrony",
+    cause="A signature is valid for some minutes. The clocks of the job and the catalog differ by "
+    f"more. {_GOES_ON}",
     example={
         "catalog": _CATALOG,
         "doing": _DOING,

@@ -14,37 +14,37 @@ OTHER_MODE = table_failure(
     "M322",
     "the first rows of {table} are not in its topic, and its mode {mode} keeps changes",
     'use mode = "current" for the table, or snapshot.to = "topics" in the connector',
-    cause="Rows that are read from the source are no changes: they have no time and no "
-    "transaction, which the other modes store.",
+    cause="Rows that the job reads from the source are not changes: they lack the time and the "
+    "transaction that the other modes store.",
     example={"table": "erp.orders", "mode": "history"},
 )
 MIRROR_THERE = table_failure(
     "M323",
     "{table} is to be loaded, and the mirror at {path} has rows of another copy",
     "remove this folder, or give the mirror another name in [[tables]]; for a shard, whose folder "
-    "has the rows of others, call `binlog-connector snapshot`",
-    cause="The connector began a first copy, whose rows replace all that were there. The job "
+    "has the rows of others, run `binlog-connector snapshot`",
+    cause="The connector began a first copy, whose rows replace all earlier rows. The job "
     "removes nothing that it did not load for this copy.",
     example={"table": "erp.orders", "path": "/data/mirror/erp/orders"},
 )
 OTHER_SERVER = table_failure(
     "M324",
-    "{server} is not the server that the connector reads, and has no GTIDs of MySQL to tell what "
+    "{server} is not the server that the connector reads, and has no MySQL GTIDs that tell what "
     "it has",
     "name the connector's server in first_load.url; a replica can be read on MySQL with GTIDs",
     cause="The rows of the load must have everything that the topics had when it began. Only "
-    "MySQL's GTIDs say that of any server.",
+    "MySQL's GTIDs can prove this for any server.",
 )
 NO_SUCH_COLUMNS = table_failure(
     "M325",
     "{table} has other columns at the source than its newest schema record",
-    cause="It was altered. The load begins again when the connector has delivered the statement.",
+    cause="It was altered. The load starts over when the connector has delivered the statement.",
     example={"table": "erp.orders"},
 )
 LAGS = table_failure(
     "M326",
     "{server} does not have yet what the topics had when the load began",
-    "look at its replication; the load goes on by itself when it has caught up",
+    "look at its replication; the load continues by itself when it has caught up",
     cause="A replica lags, or does not replicate.",
 )
 OWN_TRANSACTIONS = table_failure(
@@ -52,8 +52,8 @@ OWN_TRANSACTIONS = table_failure(
     "{server} has transactions that the connector's source does not have: {gtids}",
     "name another server in first_load.url; or commit empty transactions with these GTIDs at the "
     "source",
-    cause="Somebody has written at the replica, and its rows may be other ones than the source's. "
-    "The topics never get these transactions, so they would never have all that was read.",
+    cause="Somebody has written to the replica, so its rows may differ from the source's. The "
+    "topics never get these transactions, so they would never have everything that was read.",
 )
 ROW = frame("a row of {table}: {why}")
 URL = frame("first_load.url: {why}")

@@ -29,10 +29,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
         starting again may help, 2 wrong configuration, 3 another process took over the mirror, or
         it belongs to another job.
 
-        Several configurations, or a folder of them, are as many pipelines in one process, with one
-        Spark session. None stops the others: one that fails is started again after a minute. The
-        process ends after SIGTERM, or when no pipeline is left: 1 one has failed last, 3 one was
-        refused, 0 else.
+        Several configurations, or a folder of them, run as separate pipelines in one process, with
+        one Spark session. None stops the others: one that fails is restarted after a minute. The
+        process ends after SIGTERM, or when no pipeline is left, with 1 if the last run of one has
+        failed, 3 if one was refused, else 0.
         """,
         (
             ("run stream_job.toml", "one pipeline"),
@@ -42,13 +42,13 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "status": Command(
         "Show the tables, without Spark.",
         """
-        Tables that cannot go on come first, then those whose records wait longest, then those that
-        have changed last.
+        Tables that cannot continue come first, then those whose records wait longest, then those
+        that changed last.
 
-        Exit codes: 0 the job goes on with all tables, or was stopped after "availableNow", 1
-        records wait for more than a minute, or Kafka or the storage do not answer, 2 wrong
-        configuration, 3 a table is set aside, its mirror cannot be read, or Kafka has deleted what
-        it needs, 4 the job does not run: it has failed, was stopped, or is gone.
+        Exit codes: 0 the job processes all tables, or was stopped after "availableNow", 1 records
+        have waited for more than a minute, or Kafka or the storage does not answer, 2 wrong
+        configuration, 3 a table is set aside, its mirror cannot be read, or Kafka has deleted
+        records that it needs, 4 the job does not run: it has failed, was stopped, or is gone.
         """,
         (
             ("status stream_job.toml", "for people"),
@@ -76,27 +76,27 @@ COMMANDS: Final[Mapping[str, Command]] = {
         """,
         (
             ("replica stream_job.toml", "follow the cuts"),
-            ("replica stream_job.toml --once", "apply the newest cut, and end"),
+            ("replica stream_job.toml --once", "apply the newest cut, and exit"),
         ),
     ),
     "resume": Command(
-        "Try tables again that are set aside.",
+        "Resume tables that are set aside.",
         """
-        The change of a record that is left out is missing in the mirror until the row changes
-        again. A mirror that is thrown away is made again from what Kafka has; if Kafka has deleted
-        records, first: `binlog-connector snapshot CONNECTOR.toml shop.orders`.
+        If a record is skipped, its change is missing in the mirror until the row changes again. A
+        mirror is rebuilt from the records that Kafka still has; if Kafka has deleted some, first
+        run `binlog-connector snapshot CONNECTOR.toml shop.orders`.
 
-        Exit codes: 0 the job was asked; its status lines tell what came of it, 1 Kafka or the
-        storage do not answer, 2 wrong configuration, or a table is not set aside.
+        Exit codes: 0 the job has the request; its status lines report the result, 1 Kafka or the
+        storage does not answer, 2 wrong configuration, or a table is not set aside.
         """,
         (
-            ("resume stream_job.toml shop.orders", "after the cause is gone"),
+            ("resume stream_job.toml shop.orders", "after you have removed the cause"),
             ("resume stream_job.toml --all", "all tables that are set aside"),
             (
                 "resume stream_job.toml shop.orders --skip-record 1:4711",
                 "without the record at offset 4711 of partition 1",
             ),
-            ("resume stream_job.toml shop.orders --rebuild", "make the mirror again"),
+            ("resume stream_job.toml shop.orders --rebuild", "rebuild the mirror"),
         ),
     ),
 }
@@ -138,9 +138,9 @@ def parser_of(name: str = "") -> ArgumentParser:
     if name in ("status", "cuts"):
         parser.add_argument("--json", action="store_true", help="One JSON object.")
         if name == "status":
-            add_table_view(parser, " The exit code is of them.")
+            add_table_view(parser, " The exit code is about these tables.")
     elif name == "replica":
-        parser.add_argument("--once", action="store_true", help="Apply the newest cut, and end.")
+        parser.add_argument("--once", action="store_true", help="Apply the newest cut, and exit.")
     elif name == "resume":
         _resumed(parser)
     return parser
@@ -161,7 +161,7 @@ def _program() -> ArgumentParser:
         ("status stream_job.toml", "see each table"),
         ("cuts stream_job.toml", "see each cut"),
         ("replica stream_job.toml", "keep a database server equal"),
-        ("resume stream_job.toml shop.orders", "try a table again"),
+        ("resume stream_job.toml shop.orders", "resume a table"),
     )
     parser.add_argument(
         "--script",
@@ -192,10 +192,10 @@ def _resumed(parser: ArgumentParser) -> None:
         default=[],
         type=_record,
         metavar="PARTITION:OFFSET",
-        help="Leave this record of the table out; may be repeated.",
+        help="Skip this record of the table; may be repeated.",
     )
     parser.add_argument(
-        "--rebuild", action="store_true", help="Throw the mirror away, and make it again."
+        "--rebuild", action="store_true", help="Delete the mirror, and rebuild it from the topic."
     )
 
 

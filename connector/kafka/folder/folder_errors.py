@@ -16,10 +16,10 @@ NO_LOCKS = code.ErrorCode(
 DAMAGED = code.ErrorCode(
     "K602",
     "the log is damaged: {file} at byte {position}: {what}",
-    "restore the folder from a copy, or remove it, and let the tables be copied again",
-    cause="Bytes that were on the disk before have changed. What a power failure may leave at the "
-    "end of the log is cut off without an error; this is something else: a fault of the disk, or "
-    "another program that has written to the file or removed it.",
+    "restore the folder from a backup, or remove it, and let the connector copy the tables again",
+    cause="Bytes that were on the disk have changed. This is not the effect of a power failure, "
+    "whose traces at the end of the log are removed without an error. The disk is faulty, or "
+    "another program has written to the file or removed it.",
     example={
         "file": "/var/lib/cdc/log/00000000000000000007.log",
         "position": 4096,

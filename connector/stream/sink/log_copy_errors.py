@@ -5,9 +5,9 @@ from connector.foundation.errors.code import End, ErrorCode
 NOT_COMPLETE = ErrorCode(
     "K611",
     "kafka {servers}: topic {topic} says that this log is not a complete copy of another one",
-    "repeat `binlog-connector log copy`, which begins again, or go on with the other log",
-    cause="A copy was interrupted. The topic is made first and deleted last, so that no connector "
-    "starts with a part of a log.",
+    "repeat `binlog-connector log copy`, which starts over, or continue with the other log",
+    cause="A copy was interrupted. It creates this topic first, and deletes it last, so that no "
+    "connector starts with a part of a log.",
     example={"topic": "shop.log-copy"},
 )
 TARGET_IN_USE = ErrorCode(
@@ -21,10 +21,11 @@ STILL_WRITTEN = ErrorCode(
     "K613",
     "kafka {servers}: a program writes to topic {topic}, so the log cannot be copied: its offsets "
     "were {before}, and are {after}",
-    "stop the connector and what else writes to {kafka.topic_prefix}, then repeat the command; if "
+    "stop the connector and all else that writes to {kafka.topic_prefix}, then repeat the command; "
+    "if "
     "the connector was killed, start and stop it, so that its open transaction ends",
-    cause="What is written to the old log while it is copied would be missing in the new one. "
-    "Nothing has to be undone: the command begins again.",
+    cause="Records that are written to the old log during the copy would be missing in the new "
+    "one. You need not undo anything: the command starts over.",
     example={"topic": "shop.progress", "before": 4711, "after": 4713},
 )
 OFFSETS_DIFFER = ErrorCode(
@@ -33,14 +34,14 @@ OFFSETS_DIFFER = ErrorCode(
     "{wanted}, as in the log that was copied",
     "stop all programs that write to these topics, then repeat the command",
     end=End.PASSING,
-    cause="Another program has written to the new log while it was made, or records of the old log "
-    "went away while they were read. The command begins again.",
+    cause="Another program has written to the new log during the copy, or records of the old log "
+    "were deleted meanwhile. The command starts over.",
     example={"topic": "shop.progress", "partition": 0, "found": 4713, "wanted": 4711},
 )
 SAME_LOG = ErrorCode(
     "K615",
     "{path} and {other} do not name two logs of one pipeline: {why}",
-    "let the second file be a copy of the first one with other brokers, or another folder, in "
+    "make the second file a copy of the first one with other brokers, or another folder, in "
     "{kafka.bootstrap_servers}",
     cause="The command reads the log of the first configuration and writes that of the second one.",
     example={"path": "shop.toml", "other": "new.toml", "why": "name differs"},

@@ -291,8 +291,8 @@ def test_damage_is_told_with_what_was_kept_after_it(closed_log: Path) -> None:
         FolderLog(closed_log)
     assert caught.value.text == (
         f"the log is damaged: {path} at byte {damaged.position}: no valid frame begins here, but "
-        f"one was kept at {last.position}; restore the folder from a copy, or remove it, and let "
-        "the tables be copied again"
+        f"one was kept at {last.position}; restore the folder from a backup, or remove it, and "
+        "let the connector copy the tables again"
     )
 
 

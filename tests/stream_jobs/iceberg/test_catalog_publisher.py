@@ -325,7 +325,7 @@ def test_a_stale_head_is_looked_at_again(lake: Lake) -> None:
     assert refused(lake.publish()[0]).startswith(
         f"[M821] the Iceberg catalog {lake.proxy.url} refuses POST /namespaces/lake%1F"
         f"{lake.namespace}_shop/tables/t0: another commit was first: branch main has changed "
-        "(CommitFailed); nothing, if it does not go on"
+        "(CommitFailed); nothing, unless it happens again and again"
     )
 
 

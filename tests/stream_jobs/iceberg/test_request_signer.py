@@ -230,7 +230,7 @@ def test_a_session_that_has_ended_is_looked_for_once_more(
     verifier.expired = {TOKEN}
     assert refused(proxy, asked).startswith(
         "[M827] the job cannot sign GET /namespaces/a%20b%1F%C3%BC%2Fc%2Bd~e/tables/100%25_%27t "
-        "for the Iceberg catalog URL with valid credentials of AWS: The security token included in "
+        "for the Iceberg catalog URL with valid AWS credentials: The security token included in "
         "the request is expired (ExpiredTokenException); give them in its environment"
     )
     # As a program that writes the profile does.

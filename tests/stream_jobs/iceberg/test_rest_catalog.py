@@ -155,7 +155,7 @@ def test_a_request_that_a_busy_catalog_has_not_begun_is_sent_again(proxy: Proxy)
     proxy.own = lambda asked: (503, {}) if "namespaces" in asked else None
     text = asked(proxy.url)
     assert text.startswith(
-        f"[M815] the Iceberg catalog {proxy.url} does not answer GET /namespaces: HTTP 503; look "
+        f"[M815] the Iceberg catalog {proxy.url} does not answer GET /namespaces: HTTP 503; check "
         "whether the catalog runs"
     )
 
@@ -165,7 +165,7 @@ def test_a_server_that_is_no_catalog_is_told(proxy: Proxy, answer: tuple[int, An
     proxy.own = lambda asked: answer if "config" in asked else None
     assert asked(proxy.url).startswith(
         f"[M818] the Iceberg catalog {proxy.url} refuses GET /v1/config?warehouse=warehouse: the "
-        "answer is none of an Iceberg REST catalog"
+        "answer is not that of an Iceberg REST catalog"
     )
 
 
@@ -183,9 +183,9 @@ def test_the_start_of_a_job_tries_the_catalog_and_outlasts_one_that_is_away(
         start(CatalogLogin())
     assert str(caught.value) == (
         "[M822] the job cannot use its Iceberg catalog: the Iceberg catalog "
-        f"{proxy.url} does not permit GET /namespaces: Access Denied. (ForbiddenException); mend "
-        "[iceberg] in the configuration, or the rights of the account; without iceberg.catalog, "
-        "the Iceberg tables are found by their paths alone"
+        f"{proxy.url} does not permit GET /namespaces: Access Denied. (ForbiddenException); "
+        "correct [iceberg] in the configuration, or the rights of the account; without "
+        "iceberg.catalog, the Iceberg tables are found by their paths alone"
     )
     proxy.reaches = lambda _: False
     start(LOGIN)
