@@ -130,6 +130,7 @@ REASONS: Final = {
     "connector/foundation/class_archive.py _finish": "the age of a file of Java's classes",
     "connector/lake/demo/workload.py Workload.lag_ms": "the demo's own: how late the mirror is",
     "connector/lake/demo/workload.py Workload._commit": "the same: when a change was committed",
+    "verification/certificate/foreign_run.py ForeignCertification.certificate": SHOWN,
     "verification/certificate/run.py _Run.certificate": SHOWN,
     # The source's clock, at which its log of the last `--lag` seconds begins.
     "verification/foreign/source_log.py _start": SHOWN,

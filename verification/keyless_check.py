@@ -31,11 +31,12 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from connector.binlog.gtid import GtidSet
+from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid
 from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, Sequence
 from connector.foundation.errors import DecodeError, SourceRefused
 from connector.stream.snapshot import copy_errors, watermark
 from connector.stream.snapshot.keyset import select_rows
+from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.errors import MirrorError
@@ -146,6 +147,33 @@ class SnapshotPosition(NamedTuple):
             return None
         return True if is_old else None
 
+    def has_transaction(
+        self, place: watermark.LogPosition, gtid: Gtid | MariadbGtid | None
+    ) -> bool | None:
+        """Return whether it has a transaction that begins at `place`; None if nobody knows."""
+        if place >= self.position:
+            return False
+        if self.gtid_set is None:
+            return True
+        return True if isinstance(gtid, Gtid) and gtid in self.gtid_set else None
+
+
+def take_snapshot(
+    session: SelectSession, delivered: watermark.DeliveredPosition
+) -> SnapshotPosition:
+    """Let a session have a snapshot, instead of an earlier one, that has what was `delivered`."""
+    session.query(f"SET SESSION net_write_timeout = {_WRITE_SECONDS}")
+    if session.identity.flavour == "mariadb":
+        least = delivered.position or watermark.log_end(session)
+        return SnapshotPosition(None, watermark.open_snapshot(session, least, Event()))
+    session.query("ROLLBACK")
+    if delivered.gtid_set is not None:
+        watermark.wait_until_visible(session, delivered.gtid_set)
+    (row,) = session.query("SELECT @@GLOBAL.gtid_executed AS found")
+    executed = GtidSet.parse((row["found"] or "").replace("\n", ""))
+    session.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    return SnapshotPosition(executed, watermark.log_end(session))
+
 
 class SourceSnapshot:
     """A session with a snapshot of one table; a context manager closes it."""
@@ -174,18 +202,7 @@ class SourceSnapshot:
 
     def take(self, delivered: watermark.DeliveredPosition) -> SnapshotPosition:
         """Take a snapshot, instead of an earlier one, that has what was `delivered`."""
-        session = self._session
-        session.query(f"SET SESSION net_write_timeout = {_WRITE_SECONDS}")
-        if session.identity.flavour == "mariadb":
-            least = delivered.position or watermark.log_end(session)
-            return SnapshotPosition(None, watermark.open_snapshot(session, least, Event()))
-        session.query("ROLLBACK")
-        if delivered.gtid_set is not None:
-            watermark.wait_until_visible(session, delivered.gtid_set)
-        (row,) = session.query("SELECT @@GLOBAL.gtid_executed AS found")
-        executed = GtidSet.parse((row["found"] or "").replace("\n", ""))
-        session.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        return SnapshotPosition(executed, watermark.log_end(session))
+        return take_snapshot(self._session, delivered)
 
     def query(self, sql: str) -> list[dict[str, str | None]]:
         """Run a statement that sees the snapshot; raises the errors of the session."""

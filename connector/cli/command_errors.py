@@ -119,11 +119,12 @@ ONE_PART = OPTIONS.because(
 )
 FOREIGN_ALONE = OPTIONS.because(
     "with --table and --tables, give the URL of the source, and of the other options only --lag, "
-    "--password-env, --json, --no-values, --rows-per-second and --max-differences"
+    "--certificate, --sign-key, --password-env, --json, --no-values, --rows-per-second and "
+    "--max-differences"
 )
 CERTIFICATE = OPTIONS.because(
     "--certificate is for --mirror, with tables, --sign-key, --json, --patience and "
-    "--rows-per-second alone"
+    "--rows-per-second alone, or for --table and --tables"
 )
 CHECK = OPTIONS.because(
     "with --check, give --public-key, --json and, for the source, CONFIG or its URL with "

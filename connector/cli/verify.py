@@ -50,6 +50,8 @@ def _certificate(arguments: Namespace) -> int:
         raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
     if arguments.check is not None:
         return verify_certificate.check_certificate(arguments)
+    if arguments.mirror is None:
+        return verify_certificate.make_foreign_certificate(arguments)
     return verify_certificate.make_certificate(arguments)
 
 
@@ -63,10 +65,7 @@ def _require_certificate(arguments: Namespace) -> None:
     others = (
         arguments.topics,
         arguments.replica is not None,
-        bool(arguments.table),
-        arguments.file_of_tables is not None,
         arguments.repair,
-        arguments.no_values,
         arguments.all,
         arguments.forever,
         arguments.sample is not None,
@@ -75,10 +74,14 @@ def _require_certificate(arguments: Namespace) -> None:
         arguments.until is not None,
         arguments.state is not None,
     )
-    if makes and (checks or arguments.mirror is None or any(others)):
+    is_foreign = bool(arguments.table) or arguments.file_of_tables is not None
+    is_made_of = is_foreign or arguments.mirror is not None
+    # Certificates have no values; the rows of a foreign table that differs have some.
+    has_values = arguments.no_values and not is_foreign
+    if makes and (checks or not is_made_of or has_values or any(others)):
         raise ConfigError(command_errors.CERTIFICATE)
-    of_mirror = arguments.mirror is not None or bool(arguments.tables)
-    if checks and (of_mirror or any(others)):
+    is_chosen = is_made_of or arguments.no_values or bool(arguments.tables)
+    if checks and (is_chosen or any(others)):
         raise ConfigError(command_errors.CHECK)
 
 

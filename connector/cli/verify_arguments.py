@@ -39,7 +39,11 @@ def verify(parser: ArgumentParser) -> None:
             "verify my.toml --mirror stream_job.toml --certificate shop.json --sign-key key.pem",
             "checksums that anybody can compute again",
         ),
-        ("verify --check shop.json --public-key public.pem", "from the mirror alone"),
+        (
+            "verify mysql://audit@db1 --tables audit.toml --certificate shop.json",
+            "the same for tables that other programs have made",
+        ),
+        ("verify --check shop.json --public-key public.pem", "from the tables alone"),
         ("verify mysql://audit@db1 --check shop.json", "from the source alone"),
     )
     parser.add_argument(
@@ -243,7 +247,8 @@ def _certificate(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="With --mirror: compare by checksums at the newest cut, and write to FILE the state "
         "of the source, the versions of the tables, the checksums by ranges of keys, and the SQL "
-        "that computes them on each side.",
+        "that computes them on each side. With --table and --tables, of Delta and Iceberg tables: "
+        "each at the last moment at which the source had the rows of its newest version.",
     )
     group.add_argument(
         "--sign-key",

@@ -5,18 +5,22 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from connector.cli.configuration import loaded
 from connector.cli.exit_codes import say
 from connector.cli.log_input import password_of
+from connector.cli.verify_foreign import compared
 from connector.cli.verify_mirror import paced, progress_display, shown
 from connector.foundation.errors import DefiniteError
 from connector.foundation.errors.message import visible
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
 from verification.certificate import certificate_errors, document
-from verification.certificate.check import CheckedTable, check_source, check_tables
+from verification.certificate.check import CheckedTable, check_source, check_tables, moment_of
+from verification.certificate.foreign_run import ForeignCertification
 from verification.certificate.run import Certification, CertifiedResult, certify, report_of
 from verification.certificate.signature import (
     check_signature,
@@ -24,8 +28,11 @@ from verification.certificate.signature import (
     read_sign_key,
     sign,
 )
+from verification.foreign.foreign_report import foreign_report
 from verification.report import EXIT_EQUAL, exit_code
 from verification.run_progress import RunProgress
+
+_NONE: Final = "not written, because no table is certified"
 
 
 def make_certificate(arguments: Namespace) -> int:
@@ -48,16 +55,7 @@ def make_certificate(arguments: Namespace) -> int:
         )
     path: Path = arguments.certificate
     code = exit_code({result.verdict for result in found.results})
-    if found.certificate is not None:
-        text = found.certificate.canonical
-        signature = None if key is None else sign(text, key)
-        certificate = found.certificate
-        document.write_certificate(
-            path,
-            document.SignedCertificate(
-                certificate=certificate, sha256=document.digest(text), signature=signature
-            ),
-        )
+    _write(path, found.certificate, key)
     if arguments.json:
         written = None if found.certificate is None else str(path)
         _print({"certificate": written, "tables": report_of(found.results)})
@@ -69,6 +67,70 @@ def make_certificate(arguments: Namespace) -> int:
     if found.certificate is None and code == EXIT_EQUAL:
         raise DefiniteError(certificate_errors.NOTHING, path=path)
     return code
+
+
+def make_foreign_certificate(arguments: Namespace) -> int:
+    """Certify tables that other programs have made, and write the file; return the exit code.
+
+    Raises DefiniteError if no table can be certified, ConfigError for wrong arguments, the errors
+    of connecting, and those of `read_sign_key` and `write_certificate`.
+    """
+    key = None if arguments.sign_key is None else read_sign_key(arguments.sign_key)
+    path: Path = arguments.certificate
+    source, choices, limits = compared(arguments)
+    run = ForeignCertification(source, limits)
+    with_values = not arguments.no_values
+    results = []
+    with progress_display() as show:
+        for result in run.results(choices, show):
+            results.append(result)
+            if not arguments.json:
+                for line in (
+                    *result.lines(with_values=with_values),
+                    *_proof_lines(run.moment(result.name), run.reason(result.name)),
+                ):
+                    say(visible(line))
+    certificate = run.certificate()
+    _write(path, certificate, key)
+    if arguments.json:
+        written = None if certificate is None else str(path)
+        report = foreign_report(results, with_values=with_values)
+        tables = [own | run.to_json(own["table"]) for own in report["tables"]]
+        _print({"certificate": written, **report, "tables": tables})
+    else:
+        count = f"{len(run.tables)} of {len(results)} tables are certified"
+        say(visible(f"{path}: {_NONE if certificate is None else count}"))
+    code = exit_code({result.verdict for result in results})
+    # What differs, or could not be compared now, is a result.
+    if certificate is None and code == EXIT_EQUAL:
+        raise DefiniteError(certificate_errors.NOTHING, path=path)
+    return code
+
+
+def _proof_lines(moment: document.Moment | None, reason: str | None) -> Iterable[str]:
+    if moment is None:
+        yield f"  not certified: {reason}"
+        return
+    changed = "" if moment.committed_at is None else f", changed last at {moment.committed_at}"
+    yield f"  certified at {moment.gtid_set or moment.position}{changed}"
+
+
+def _write(
+    path: Path,
+    certificate: document.Certificate | document.ForeignCertificate | None,
+    key: Ed25519PrivateKey | None,
+) -> None:
+    """Write and sign a certificate, if there is one."""
+    if certificate is None:
+        return
+    text = certificate.canonical
+    signature = None if key is None else sign(text, key)
+    document.write_certificate(
+        path,
+        document.SignedCertificate(
+            certificate=certificate, sha256=document.digest(text), signature=signature
+        ),
+    )
 
 
 def _certified_lines(results: Sequence[CertifiedResult]) -> Iterable[str]:
@@ -85,7 +147,7 @@ def _certified_lines(results: Sequence[CertifiedResult]) -> Iterable[str]:
 
 def _summary(found: Certification) -> str:
     if found.certificate is None:
-        return "not written, because no table is certified"
+        return _NONE
     source = found.certificate.source
     tables = f"{len(found.certificate.tables)} of {len(found.results)} tables"
     return f"{tables} are certified at {source.gtid_set or source.position}"
@@ -116,15 +178,35 @@ def check_certificate(arguments: Namespace) -> int:
         else:
             results = list(check_source(own, _source(arguments), show))
     if arguments.json:
-        report = {"certificate": str(path), "signed_by": signer, "gtid_set": own.source.gtid_set}
+        report = {"certificate": str(path), "signed_by": signer, "gtid_set": _only_gtid_set(own)}
         _print({**report, "tables": [result.to_json() for result in results]})
     else:
         for line in _checked_lines(results):
             say(visible(line))
-        where = own.source.gtid_set or own.source.position
+        where = _where(own)
         by = "it is not signed" if signer is None else f"signed by {signer}"
         say(visible(f"{path}: of {own.made_at}, at {where}; {by}"))
     return exit_code({result.verdict for result in results})
+
+
+Every = document.Certificate | document.ForeignCertificate
+
+
+def _only_gtid_set(certificate: Every) -> str | None:
+    """Return the GTID set at which all tables are equal; None if each has its own."""
+    if isinstance(certificate, document.Certificate):
+        return certificate.source.gtid_set
+    sets = {moment_of(certificate, own).gtid_set for own in certificate.tables}
+    return sets.pop() if len(sets) == 1 else None
+
+
+def _where(certificate: Every) -> str:
+    """Return the moment of all tables, or how many moments there are."""
+    if isinstance(certificate, document.Certificate):
+        return certificate.source.gtid_set or certificate.source.position
+    every = (moment_of(certificate, own) for own in certificate.tables)
+    moments = {moment.gtid_set or moment.position for moment in every}
+    return moments.pop() if len(moments) == 1 else f"{len(moments)} moments"
 
 
 def _source(arguments: Namespace) -> SourceSettings:

@@ -8,19 +8,17 @@ from connector.cli.exit_codes import say
 from connector.cli.log_input import password_of
 from connector.cli.verify_mirror import progress_display
 from connector.foundation.errors.message import visible
+from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
 from verification.foreign.foreign_check import ForeignLimits
 from verification.foreign.foreign_report import foreign_report
 from verification.foreign.run import verify_tables
-from verification.foreign.table_choice import read_choice, read_choices
+from verification.foreign.table_choice import TableChoice, read_choice, read_choices
 from verification.report import exit_code
 
 
-def verify_foreign(arguments: Namespace) -> int:
-    """Compare the tables that the arguments name, and return the exit code of what is found.
-
-    Raises ConfigError for wrong arguments, and the errors of connecting.
-    """
+def compared(arguments: Namespace) -> tuple[SourceSettings, list[TableChoice], ForeignLimits]:
+    """Return the source, what is compared with it, and how; raises ConfigError."""
     url = arguments.config
     source = source_settings(url, password=password_of(url, arguments.password_env))
     choices = [read_choice(text) for text in arguments.table]
@@ -31,6 +29,15 @@ def verify_foreign(arguments: Namespace) -> int:
         arguments.rows_per_second or 0,
         arguments.pace or "adaptive",
     )
+    return source, choices, limits
+
+
+def verify_foreign(arguments: Namespace) -> int:
+    """Compare the tables that the arguments name, and return the exit code of what is found.
+
+    Raises ConfigError for wrong arguments, and the errors of connecting.
+    """
+    source, choices, limits = compared(arguments)
     with_values = not arguments.no_values
     results = []
     with progress_display() as show:

@@ -246,7 +246,7 @@ def test_a_file_that_is_no_certificate_or_was_changed_is_refused(tmp_path: Path)
     why = "its SHA-256 is another"
     assert str(refused.value) == shown(certificate_errors.CHANGED, path=path, why=why)
     document = json.loads(text)
-    document["certificate"]["version"] = 2
+    document["certificate"]["version"] = 3
     path.write_text(json.dumps(document))
     with pytest.raises(ConfigError) as caught:
         read_certificate(path)

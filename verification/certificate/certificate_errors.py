@@ -11,11 +11,11 @@ UNREADABLE = configuration_error(
 )
 OTHER_FORM = configuration_error(
     "V162",
-    "{path} has version {found} of the form of certificates, and this program reads version "
+    "{path} has version {found} of the form of certificates, and this program reads the versions "
     "{known}",
     "check it with the version of binlog-connector that its made_by names",
     cause="The form of certificates has changed between the two versions of this program.",
-    example={"path": "shop.json", "found": 2, "known": 1},
+    example={"path": "shop.json", "found": 3, "known": "1 and 2"},
 )
 CHANGED = ErrorCode(
     "V163",
@@ -58,8 +58,8 @@ NOT_WRITTEN = configuration_error(
 NOT_CERTIFIED = notice(
     "V168",
     "table {table}: {reason}",
-    cause="SQL of the source and of the mirror cannot say the same of the table, so nobody could "
-    "compute its checksums on one side alone.",
+    cause="SQL of the source and of the other side cannot say the same of the table, so nobody "
+    "could compute its checksums on one side alone.",
 )
 COLUMNS = NOT_CERTIFIED.because(
     "both sides have no text in common for the columns {columns}",
@@ -67,6 +67,14 @@ COLUMNS = NOT_CERTIFIED.because(
 MASKED = NOT_CERTIFIED.because("the mirror has hashes or masks in place of values")
 NO_ROWS = NOT_CERTIFIED.because("it has no mirror, or one without the current rows: a journal")
 LEFT_OUT = NOT_CERTIFIED.because("the cut {cut} does not have it: {why}")
+FOREIGN_COLUMNS = NOT_CERTIFIED.because(
+    "both sides have no text in common for the columns {columns}; with skip = true for them in the "
+    "file of --tables, the others can be certified",
+)
+NO_STATE = NOT_CERTIFIED.because("{target} has no snapshot yet")
+ROUNDED = NOT_CERTIFIED.because(
+    "the columns {columns} are compared with fewer digits or with a tolerance",
+)
 
 MOVING = ErrorCode(
     "V169",
@@ -97,9 +105,10 @@ NO_TABLE = ErrorCode(
 VERSION_GONE = ErrorCode(
     "V172",
     "table {table}: version {version} of {place} cannot be read any more: {why:what}",
-    "check the source in place of the table; keep old versions for longer with "
-    "mirror.retention_hours",
-    cause="VACUUM, or the job after mirror.retention_hours, has removed files of the version.",
+    "check the source in place of the table; keep old versions for longer: "
+    "mirror.retention_hours of a mirror, and VACUUM or expire_snapshots of other tables",
+    cause="VACUUM, the job after mirror.retention_hours, or the program that expires snapshots, "
+    "has removed files of the version.",
     example={"place": "/data/mirror/erp/orders", "version": 812},
 )
 OTHER_COLUMNS = ErrorCode(
@@ -124,4 +133,27 @@ NOTHING = ErrorCode(
     cause="The command has named the reason of each table. A certificate of no table would hold "
     "whatever the source and the mirror have.",
     example={"path": "shop.json"},
+)
+NO_VERSIONS = configuration_error(
+    "V176",
+    "--certificate: {target} has no versions: {why}",
+    "compare it without --certificate; tables of delta: and iceberg: can be certified",
+    cause="A certificate names a version of the target that anybody can read again later.",
+    example={
+        "target": "parquet:/lake/orders",
+        "why": "the files of a folder are replaced, and nothing names those that were read",
+    },
+)
+NO_COMMON_MOMENT = ErrorCode(
+    "V177",
+    "table {table}: no moment of the source in the last {seconds} s has the rows of {target}, "
+    "{state}",
+    "try again when fewer transactions change the table; if the target is written more seldom, "
+    "give the seconds with --lag",
+    end=End.COMMAND,
+    cause="Its rows are equal, or lag for less than --lag allows, but not all of them as of one "
+    "moment: the version ends in the middle of a transaction, or has changes of different age. "
+    "Before a TRUNCATE, an XA transaction, a row that the log has in part "
+    "(binlog_row_image=MINIMAL), or a change that is not in the log, no moment can be computed.",
+    example={"target": "delta:/lake/orders", "state": "version 812", "seconds": 60},
 )

@@ -5,8 +5,11 @@ those of the certificate.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
+
+import pyarrow as pa
 
 from connector.binlog.gtid import AnyGtidSet, contains_all, parse_gtid_set
 from connector.foundation import errors
@@ -25,15 +28,28 @@ from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from stream_jobs.tables.mirror_table import MirrorTable
 from verification.certificate import certificate_errors, range_sums
-from verification.certificate.document import Certificate, CertifiedTable, RangeSums
+from verification.certificate.document import (
+    Certificate,
+    CertifiedForeignTable,
+    CertifiedTable,
+    ForeignCertificate,
+    Moment,
+    RangeSums,
+    SourceState,
+)
+from verification.certificate.foreign_version import ForeignVersion
 from verification.certificate.table_proof import CURRENT_ROWS
 from verification.changed_keys import VERSION_GONE
-from verification.key_ranges import KeyNumber
+from verification.foreign import foreign_errors
+from verification.key_ranges import KeyNumber, KeyRanges
 from verification.mirror_side import MirrorSide
 from verification.report import Verdict
 from verification.row_text import MirrorText, RowText
 
 Show = Callable[[str, int, int], None]
+# Of either form.
+Every = Certificate | ForeignCertificate
+Own = CertifiedTable | CertifiedForeignTable
 
 
 class DifferentRange(NamedTuple):
@@ -50,6 +66,7 @@ class CheckedTable:
 
     name: str
     side: str  # "source" or "table"
+    gtid_set: str | None = None  # at which the source had these rows
     rows: int = 0
     ranges: int = 0
     different: list[DifferentRange] = field(default_factory=list)
@@ -69,6 +86,7 @@ class CheckedTable:
         return {
             "table": self.name,
             "side": self.side,
+            "gtid_set": self.gtid_set,
             "verdict": self.verdict,
             "rows": self.rows,
             "ranges": self.ranges,
@@ -88,17 +106,35 @@ class CheckedTable:
         }
 
 
-def check_tables(certificate: Certificate, show: Show) -> Iterator[CheckedTable]:
-    """Compute the certificate again from the tables of the mirror; yield each result."""
+def check_tables(certificate: Every, show: Show) -> Iterator[CheckedTable]:
+    """Compute the certificate again from the versions of tables; yield each result."""
     for own in certificate.tables:
-        result = CheckedTable(own.table, "table", ranges=len(own.ranges))
+        result = _begun(certificate, own, "table")
         try:
             sums = range_sums.Sums(len(own.ranges))
-            _sum_table(_mirror_of(certificate, own), own, sums, show)
+            if isinstance(own, CertifiedForeignTable):
+                _sum_foreign(own, sums, show)
+            else:
+                assert isinstance(certificate, Certificate)
+                _sum_table(_mirror_of(certificate, own), own, sums, show)
             _compare(own, sums, result)
         except errors.ConnectorError as error:
             result.error = error
         yield result
+
+
+def _begun(certificate: Every, own: Own, side: str) -> CheckedTable:
+    return CheckedTable(
+        own.table, side, moment_of(certificate, own).gtid_set, ranges=len(own.ranges)
+    )
+
+
+def moment_of(certificate: Every, own: Own) -> SourceState | Moment:
+    """Return the moment of a table."""
+    if isinstance(own, CertifiedForeignTable):
+        return own.moment
+    assert isinstance(certificate, Certificate)
+    return certificate.source
 
 
 def _mirror_of(certificate: Certificate, own: CertifiedTable) -> MirrorSide:
@@ -113,22 +149,25 @@ def _mirror_of(certificate: Certificate, own: CertifiedTable) -> MirrorSide:
     database, _, table = own.table.partition(".")
     columns = tuple(cast("SchemaColumn", column) for column in own.columns)
     schema = TableSchema(database, table, "", PackedSequence(0, 0), columns)
-    try:
+    with _telling(own, delta.version, delta.path):
         snapshot = log.load_version(delta.version)
         progress = Progress.read(snapshot.domains[DOMAIN])
         return MirrorSide(MirrorTable(DeltaTable(log, snapshot), progress), schema)
+
+
+@contextmanager
+def _telling(own: Own, version: object, place: str) -> Iterator[None]:
+    """Tell of a version that is gone."""
+    try:
+        yield
     except MirrorError as error:
-        raise _version_gone(own, error) from error
+        if error.code not in (*VERSION_GONE, foreign_errors.SNAPSHOT_GONE):
+            raise
+        facts = {"table": own.table, "version": version, "place": place}
+        raise MirrorError(certificate_errors.VERSION_GONE, **facts, why=error) from error
 
 
-def _version_gone(own: CertifiedTable, error: MirrorError) -> MirrorError:
-    if error.code not in VERSION_GONE:
-        return error
-    facts = {"table": own.table, "version": own.delta.version, "place": own.delta.path}
-    return MirrorError(certificate_errors.VERSION_GONE, **facts, why=error)
-
-
-def _key_of(own: CertifiedTable) -> tuple[str, KeyNumber] | None:
+def _key_of(own: Own) -> tuple[str, KeyNumber] | None:
     """Return the column whose values make ranges, and its numbers; None without one."""
     for column in own.columns:
         if column["key"] == 1 and column["type"] in INTEGER_TYPES:
@@ -146,19 +185,52 @@ def _sum_table(mirror: MirrorSide, own: CertifiedTable, sums: range_sums.Sums, s
     if text is None or range_sums.duckdb_sql(text, key, ranges, where) != own.table_sql:
         facts = {"table": own.table, "place": own.delta.path}
         raise MirrorError(certificate_errors.OTHER_COLUMNS, **facts)
+    with _telling(own, own.delta.version, own.delta.path):
+        _add_rows(own, mirror.batches(mirror.snapshot), text, ranges, sums, show)
+
+
+def _sum_foreign(own: CertifiedForeignTable, sums: range_sums.Sums, show: Show) -> None:
+    target = own.target
+    facts = {"table": own.table, "place": target.place}
+    columns = [cast("SchemaColumn", column) for column in own.columns]
+    text, key = MirrorText.of_mirror(columns), _key_of(own)
+    ranges = range_sums.ranges_of(_bounds(own.ranges), None if key is None else key[1])
+    with _telling(own, target.version, target.place):
+        try:
+            version = ForeignVersion(own)
+        except MirrorError as error:
+            if error.code is not foreign_errors.NO_TARGET:
+                raise
+            raise MirrorError(certificate_errors.NO_TABLE, **facts) from error
+        if version.table_id != target.table_id:
+            raise MirrorError(certificate_errors.NO_TABLE, **facts)
+        if text is None or own.table_sql not in (
+            None,
+            range_sums.duckdb_sql(text, key, ranges, ""),
+        ):
+            raise MirrorError(certificate_errors.OTHER_COLUMNS, **facts)
+        _add_rows(own, version.rows(), text, ranges, sums, show)
+
+
+def _add_rows(
+    own: Own,
+    batches: Iterable[pa.Table],
+    text: MirrorText,
+    ranges: KeyRanges,
+    sums: range_sums.Sums,
+    show: Show,
+) -> None:
+    key = _key_of(own)
     done = 0
-    try:
-        for rows in mirror.batches(mirror.snapshot):
-            places = range_sums.places_of(rows, None if key is None else key[0], ranges)
-            sums.add(places, text.of_rows(rows))
-            done += rows.num_rows
-            show(own.table, done, own.rows)
-    except MirrorError as error:
-        raise _version_gone(own, error) from error
+    for rows in batches:
+        places = range_sums.places_of(rows, None if key is None else key[0], ranges)
+        sums.add(places, text.of_rows(rows))
+        done += rows.num_rows
+        show(own.table, done, own.rows)
 
 
 def check_source(
-    certificate: Certificate, settings: SourceSettings, show: Show
+    certificate: Every, settings: SourceSettings, show: Show
 ) -> Iterator[CheckedTable]:
     """Compute the certificate again from the tables of a server; yield each result.
 
@@ -167,17 +239,22 @@ def check_source(
     """
     limits = SnapshotSettings()
     with SelectSession(settings, limits.statement_seconds_max) as session:
-        results = [_checked_source(session, own, limits, show) for own in certificate.tables]
-        later = _is_later(certificate, session)
+        results = []
+        for own in certificate.tables:
+            result = _begun(certificate, own, "source")
+            _check_source(session, own, limits, result, show)
+            results.append(result)
+        flavour = certificate.source.flavour
+        sets = {result.gtid_set for result in results}
+        later = {gtid_set: _is_later(gtid_set, flavour, session) for gtid_set in sets}
     for result in results:
-        result.is_later = later
+        result.is_later = later[result.gtid_set]
         yield result
 
 
-def _checked_source(
-    session: SelectSession, own: CertifiedTable, limits: SnapshotSettings, show: Show
-) -> CheckedTable:
-    result = CheckedTable(own.table, "source", ranges=len(own.ranges))
+def _check_source(
+    session: SelectSession, own: Own, limits: SnapshotSettings, result: CheckedTable, show: Show
+) -> None:
     try:
         sums = range_sums.Sums(len(own.ranges))
         _sum_source(session, own, sums, limits, show)
@@ -186,12 +263,11 @@ def _checked_source(
         raise
     except errors.ConnectorError as error:
         result.error = error
-    return result
 
 
 def _sum_source(
     session: SelectSession,
-    own: CertifiedTable,
+    own: Own,
     sums: range_sums.Sums,
     limits: SnapshotSettings,
     show: Show,
@@ -224,12 +300,11 @@ def _sum_source(
         show(own.table, done, own.rows)
 
 
-def _is_later(certificate: Certificate, session: SelectSession) -> bool:
-    """Return whether the server has transactions that the certificate has not.
+def _is_later(text: str | None, flavour: str, session: SelectSession) -> bool:
+    """Return whether the server has transactions that a GTID set has not.
 
     Raises SourceUnavailable if it lacks some.
     """
-    text, flavour = certificate.source.gtid_set, certificate.source.flavour
     if text is None:
         return True
     wanted = parse_gtid_set(text, flavour)
@@ -253,7 +328,7 @@ def _bounds(ranges: Sequence[RangeSums]) -> Iterable[tuple[str | None, str | Non
     return ((own.low, own.high) for own in ranges)
 
 
-def _compare(own: CertifiedTable, sums: range_sums.Sums, result: CheckedTable) -> None:
+def _compare(own: Own, sums: range_sums.Sums, result: CheckedTable) -> None:
     result.rows = int(sums.rows.sum())
     for place, certified in enumerate(own.ranges):
         found = int(sums.rows[place]), sums.totals(place)

@@ -1,4 +1,7 @@
-"""The form of a certificate, version 1: JSON that people can read, and that has one canonical text.
+"""The form of a certificate: JSON that people can read, and that has one canonical text.
+
+Version 1 is of tables of a mirror, at one cut. Version 2 is of tables that other programs have
+made, each at a moment of its own.
 
 Canonical is the member `certificate` without spaces, its members in the order of their names, in
 UTF-8. It has texts, whole numbers below 2^53, booleans and null alone, so this is RFC 8785. The
@@ -12,13 +15,14 @@ import json
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from connector.foundation.errors import ConfigError, SourceRefused
 from verification.certificate import certificate_errors
 
 FORM: Final = "binlog-connector certificate"
 VERSION: Final = 1
+FOREIGN_VERSION: Final = 2
 
 
 class _Part(BaseModel):
@@ -69,6 +73,59 @@ class CertifiedTable(_Part):
     ranges: list[RangeSums]
 
 
+class TargetVersion(_Part):
+    """A version of a table that another program has made."""
+
+    kind: Literal["delta", "iceberg"]
+    place: str  # without a password
+    # Of Delta, the version; of Iceberg, the snapshot. A whole number, which may be large.
+    version: str = Field(pattern=r"^[0-9]+$")
+    table_id: str
+    view: str | None  # SQL of DuckDB that makes `certified` of it; null: `forms` have none
+
+
+class ForeignColumn(_Part):
+    """How a column of the source is read from the target."""
+
+    name: str  # in the target
+    form: str  # of its values, as the report of `verify --table` names it
+
+
+class Moment(_Part):
+    """When the source had the rows of the target."""
+
+    gtid_set: str | None
+    position: str  # FILE:POSITION in the log of the server
+    # When the last change was committed that the target has; null: before the log was read.
+    committed_at: str | None
+
+
+class NotCompared(_Part):
+    """Columns that only one side has, or that programs add."""
+
+    source: list[str]
+    target: list[str]
+
+
+class CertifiedForeignTable(_Part):
+    """One table of another program, which is equal to its source."""
+
+    table: str  # `database.table` at the source
+    # Those that are compared, as records of `<prefix>.schema` have them.
+    columns: list[dict[str, Any]]
+    forms: list[ForeignColumn]  # of each of `columns`
+    deletion_mark: str | None  # the column of the target that marks rows as absent
+    not_compared: NotCompared
+    target: TargetVersion
+    moment: Moment
+    # What the source's snapshot had that the target has not.
+    changes_taken_back: int
+    rows: int
+    source_sql: str
+    table_sql: str | None
+    ranges: list[RangeSums]
+
+
 class LeftOutTable(_Part):
     """A table that is not certified."""
 
@@ -102,7 +159,7 @@ class Setup(_Part):
 
 
 class Certificate(_Part):
-    """What is certified."""
+    """What is certified of a mirror."""
 
     form: Literal["binlog-connector certificate"]
     version: Literal[1]
@@ -113,6 +170,32 @@ class Certificate(_Part):
     mirror: MirrorState
     setup: Setup
     tables: list[CertifiedTable]
+    left_out: list[LeftOutTable]
+
+    @property
+    def canonical(self) -> bytes:
+        """The bytes that are signed."""
+        return canonical(self.model_dump(mode="json"))
+
+
+class Server(_Part):
+    """The source of tables that other programs have made."""
+
+    server_uuid: str
+    flavour: Literal["mysql", "mariadb"]
+
+
+class ForeignCertificate(_Part):
+    """What is certified of tables that other programs have made."""
+
+    form: Literal["binlog-connector certificate"]
+    version: Literal[2]
+    made_at: str
+    made_by: str
+    checksum: str  # how a checksum is computed, in words
+    source: Server
+    setup: Setup
+    tables: list[CertifiedForeignTable]
     left_out: list[LeftOutTable]
 
     @property
@@ -132,7 +215,7 @@ class Signature(_Part):
 class SignedCertificate(_Part):
     """The content of a file."""
 
-    certificate: Certificate
+    certificate: Certificate | ForeignCertificate = Field(discriminator="version")
     sha256: str  # of the canonical text, in hexadecimal digits
     signature: Signature | None
 
@@ -172,8 +255,9 @@ def read_certificate(path: Path) -> SignedCertificate:
     own = document.get("certificate") if isinstance(document, dict) else None
     if not isinstance(own, dict) or own.get("form") != FORM:
         raise _unreadable(path, f"its form is not {FORM!r}")
-    if own.get("version") != VERSION:
-        facts = {"path": path, "found": own.get("version"), "known": VERSION}
+    if own.get("version") not in (VERSION, FOREIGN_VERSION):
+        known = f"{VERSION} and {FOREIGN_VERSION}"
+        facts = {"path": path, "found": own.get("version"), "known": known}
         raise ConfigError(certificate_errors.OTHER_FORM, **facts)
     if digest(canonical(own)) != document.get("sha256"):
         why = "its SHA-256 is another"
@@ -182,7 +266,8 @@ def read_certificate(path: Path) -> SignedCertificate:
         return SignedCertificate.model_validate(document)
     except ValidationError as error:
         (first, *_) = error.errors(include_input=False, include_url=False)
-        where = ".".join(str(part) for part in first["loc"])
+        # The second part is the version, by which the form was chosen.
+        where = ".".join(str(part) for part in (*first["loc"][:1], *first["loc"][2:]))
         raise _unreadable(path, f"{where}: {first['msg']}") from error
 
 

@@ -53,10 +53,7 @@ class Sums:
 
     def add(self, places: NDArray[np.intp], texts: Iterable[list[bytes]], *, sign: int = 1) -> None:
         """Add rows to the ranges at `places`, or take them away with the sign -1."""
-        sha256 = hashlib.sha256
-        digests = b"".join(sha256(text).digest() for some in texts for text in some)
-        parts = np.frombuffer(digests, ">u8").reshape(-1, 4)[:, : len(_FIRST_DIGITS)]
-        numbers = parts.astype(np.uint64)
+        numbers = hashes(texts)
         np.add.at(self.rows, places, sign)
         for part in range(len(_FIRST_DIGITS)):
             own = numbers[:, part]
@@ -77,6 +74,14 @@ class Sums:
     def __len__(self) -> int:
         """Return how many ranges there are."""
         return len(self.rows)
+
+
+def hashes(texts: Iterable[list[bytes]]) -> NDArray[np.uint64]:
+    """Return the summed parts of the hashes of rows: a row for each text, a column for each."""
+    sha256 = hashlib.sha256
+    digests = b"".join(sha256(text).digest() for some in texts for text in some)
+    parts = np.frombuffer(digests, ">u8").reshape(-1, 4)[:, : len(_FIRST_DIGITS)]
+    return parts.astype(np.uint64)
 
 
 def places_of(rows: pa.Table, key: str | None, ranges: KeyRanges) -> NDArray[np.intp]:

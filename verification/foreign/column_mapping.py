@@ -2,15 +2,9 @@
 
 Names are equal, or equal without regard to case, or to case and `_`. Columns that replication
 programs add mark deleted rows, which are as good as absent, or are ignored.
-
-https://debezium.io/documentation/reference/stable/transformations/event-flattening.html
-https://fivetran.com/docs/core-concepts/system-columns-and-tables
-https://docs.airbyte.com/platform/understanding-airbyte/airbyte-metadata-fields
-https://clickhouse.com/docs/integrations/clickpipes/mysql/deduplication
-https://clickhouse.com/docs/engines/database-engines/materialized-mysql
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -25,6 +19,7 @@ from stream_jobs.errors import MirrorError
 from stream_jobs.source.table_schema import TableSchema
 from verification.digests import Digest, digest_pairs, row_digests
 from verification.foreign import foreign_errors
+from verification.foreign.deletion_marks import MARKS, mark_among
 from verification.foreign.forms import Form, limited, of_source
 from verification.foreign.tolerance import NearRow, Tolerance, Tolerances, numbers_of
 
@@ -40,43 +35,8 @@ _METADATA: Final = (
     "_peerdb_",
     "_version",
 )
-_TRUE: Final = frozenset({"true", "t", "1", "yes", "y"})
-_DELETES: Final = frozenset({"d", "delete", "deleted"})
 # An unfit value makes a digest that no row of the source has.
 _UNFIT: Final = np.int64(0x5BD1E9955BD1E995)
-
-
-def _is_true(value: object) -> bool:
-    return str(value).lower() in _TRUE
-
-
-def _is_delete(value: object) -> bool:
-    return str(value).lower() in _DELETES
-
-
-def _is_negative(value: object) -> bool:
-    return str(value).startswith("-")
-
-
-def _is_there(value: object) -> bool:
-    return value is not None and value != ""
-
-
-# By the name of a column, in lower case: which of its values mark a deleted row.
-_MARKS: Final[Mapping[str, Callable[[object], bool]]] = {
-    "__deleted": _is_true,
-    "_fivetran_deleted": _is_true,
-    "_deleted": _is_true,
-    "is_deleted": _is_true,
-    "_peerdb_is_deleted": _is_true,
-    "_sign": _is_negative,
-    "__op": _is_delete,
-    "_op": _is_delete,
-    "op": _is_delete,
-    "_ab_cdc_deleted_at": _is_there,
-    "_sdc_deleted_at": _is_there,
-    "deleted_at": _is_there,
-}
 
 
 class ColumnPair(NamedTuple):
@@ -152,9 +112,9 @@ class ColumnNames:
             else:
                 found.targets[column["name"]] = own
         rest = [name for name in names if name not in found.targets.values()]
-        found.mark = next((name for name in rest if name.lower() in _MARKS), None)
+        found.mark = mark_among(rest)
         for name in rest:
-            is_metadata = name.lower().startswith(_METADATA) or name.lower() in _MARKS
+            is_metadata = name.lower().startswith(_METADATA) or name.lower() in MARKS
             (found.ignored if is_metadata else found.only_target).append(name)
         return found
 
@@ -187,7 +147,7 @@ class ColumnMapping:
         self.tolerances = Tolerances(
             {name: own.tolerance for name, own in self.pairs.items() if own.tolerance is not None}
         )
-        self._deletes = None if names.mark is None else _MARKS[names.mark.lower()]
+        self._deletes = None if names.mark is None else MARKS[names.mark.lower()].marks
 
     @property
     def targets(self) -> list[str]:

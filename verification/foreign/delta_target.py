@@ -1,4 +1,4 @@
-"""A Delta table of any writer, at its newest version.
+"""A Delta table of any writer, at its newest version, or at one that is named.
 
 The mirror's own reader is one of a program that also writes, so it refuses tables without column
 mapping, and what a writer must know. Here, only what a reader must know counts.
@@ -21,6 +21,7 @@ from stream_jobs.delta.actions import DataFile
 from stream_jobs.delta.log import Log
 from stream_jobs.delta.snapshot import SnapshotBuilder
 from stream_jobs.errors import MirrorError
+from stream_jobs.iceberg.table_files import reader_uri
 from verification.foreign import foreign_errors
 from verification.foreign.file_target import FolderTarget, Part
 
@@ -63,10 +64,12 @@ class LogState(SnapshotBuilder):
 
     fields: list[tuple[str, pa.DataType]] = field(default_factory=list)
     physical: dict[str, str] = field(default_factory=dict)  # names in files, by column
+    table_id: str = ""
 
     def apply(self, action: dict[str, Any]) -> None:
         """Add one action. Raises MirrorError for what this reader does not know."""
         if metadata := action.get("metaData"):
+            self.table_id = metadata["id"]
             self._describe(orjson.loads(metadata["schemaString"])["fields"])
         elif protocol := action.get("protocol"):
             unknown = set(protocol.get("readerFeatures") or ()) - _KNOWN
@@ -94,6 +97,7 @@ class DeltaTarget(FolderTarget):
     def __init__(self, name: str, path: str) -> None:
         """Look at the table at `path`; raises as `FolderTarget`."""
         super().__init__(name, path)
+        self._place = path
         self._log = Log(self.storage, self.folder)
         self._state: LogState | None = None
 
@@ -104,6 +108,45 @@ class DeltaTarget(FolderTarget):
             state = self._loaded()
         while (content := self._log.read(state.version + 1)) is not None:
             state.replay(state.version + 1, content)
+        return self._take(state)
+
+    @property
+    def version(self) -> str:
+        """The version that is read."""
+        assert self._state is not None
+        return str(self._state.version)
+
+    @property
+    def table_id(self) -> str:
+        """What tells this table from another one at its place."""
+        assert self._state is not None
+        return self._state.table_id
+
+    @property
+    def duckdb_scan(self) -> str:
+        """The table function of DuckDB that reads the version."""
+        uri = reader_uri(self._place).replace("'", "''")
+        return f"delta_scan('{uri}', version => {self.version})"
+
+    def read_version(self, version: str) -> str:
+        """Read one version from now on; return its name.
+
+        Raises MirrorError if the log does not go back so far.
+        """
+        number = int(version)
+        listing = self._log.list()
+        if listing.newest_version is None:
+            raise MirrorError(foreign_errors.NO_TARGET, target=self.name)
+        state = LogState(self.name)
+        parts = listing.checkpoint_until(number)
+        if parts is not None:
+            checkpoint.read(self.storage, self.folder, parts, state)
+        for each in range(state.version + 1, number + 1):
+            state.replay(each, self._log.content(each))
+        return self._take(state)
+
+    def _take(self, state: LogState) -> str:
+        """Read a state from now on; return its name."""
         self._state = state
         self.schema = pa.schema(state.fields)
         files = list(state.files.values())

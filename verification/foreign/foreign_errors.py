@@ -91,6 +91,14 @@ FEATURES = ErrorCode(
     cause="The table uses features or types of its format that a reader has to know.",
     example={"target": "delta:/lake/orders", "features": ["v2Checkpoint"]},
 )
+SNAPSHOT_GONE = ErrorCode(
+    "V178",
+    "{target}: its newest metadata do not have the snapshot {snapshot}",
+    "keep snapshots for longer",
+    end=End.COMMAND,
+    cause="A program has expired the snapshot.",
+    example={"target": "iceberg:/lake/orders", "snapshot": 3055729675574597004},
+)
 TARGET_AWAY = ErrorCode(
     "V181",
     "{server} does not answer: {said}",

@@ -81,6 +81,17 @@ class IcebergFile(NamedTuple):
 Read = Callable[[str], bytes]
 
 
+def with_snapshot(metadata: Mapping[str, Any], snapshot_id: int) -> dict[str, Any] | None:
+    """Return metadata in which a snapshot is the current one; None if they do not have it."""
+    for snapshot in metadata.get("snapshots") or ():
+        if snapshot["snapshot-id"] == snapshot_id:
+            own = {**metadata, "current-snapshot-id": snapshot_id}
+            if "schema-id" in snapshot:
+                own["current-schema-id"] = snapshot["schema-id"]
+            return own
+    return None
+
+
 class IcebergState:
     """A table as one file of metadata describes it."""
 
@@ -112,6 +123,11 @@ class IcebergState:
         """The current snapshot; None if the table has none yet."""
         own = self._metadata.get("current-snapshot-id")
         return None if own in (None, -1) else int(own)
+
+    @property
+    def table_id(self) -> str:
+        """The UUID of the table; "" in old metadata without one."""
+        return str(self._metadata.get("table-uuid") or "")
 
     @property
     def schema(self) -> pa.Schema:

@@ -24,7 +24,7 @@ from stream_jobs.iceberg.manifests import UNREADABLE
 from verification.foreign import foreign_errors
 from verification.foreign.file_target import FileTarget, Part
 from verification.foreign.iceberg_deletes import DeadRows
-from verification.foreign.iceberg_state import DATA, IcebergFile, IcebergState
+from verification.foreign.iceberg_state import DATA, IcebergFile, IcebergState, with_snapshot
 
 _NAME: Final = re.compile(r"v?(\d+)(?:-.+?)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _GZIP: Final = b"\x1f\x8b"
@@ -139,6 +139,44 @@ class IcebergTarget(FileTarget):
             self._load(uri, lambda: self._document(uri))
             self._metadata = uri
         return self._named_state()
+
+    @property
+    def version(self) -> str:
+        """The snapshot that is read; "" if there is none yet."""
+        assert self._state is not None
+        number = self._state.snapshot_id
+        return "" if number is None else str(number)
+
+    @property
+    def table_id(self) -> str:
+        """What tells this table from another one at its place."""
+        assert self._state is not None
+        return self._state.table_id
+
+    @property
+    def duckdb_scan(self) -> str:
+        """The table function of DuckDB that reads the snapshot."""
+        uri = self._metadata if "://" in self._metadata else str(Path(self._metadata).absolute())
+        quoted = uri.replace("'", "''")
+        return f"iceberg_scan('{quoted}', snapshot_from_id => {self.version})"
+
+    def read_version(self, version: str) -> str:
+        """Read one snapshot from now on; return its name.
+
+        Raises MirrorError if the newest metadata do not have it.
+        """
+        uri = self._newest()
+        self._load(uri, lambda: self._document_at(uri, version))
+        # The next refresh reads the newest snapshot.
+        self._metadata = ""
+        return self._named_state()
+
+    def _document_at(self, uri: str, version: str) -> dict[str, Any]:
+        found = with_snapshot(self._document(uri), int(version))
+        if found is None:
+            facts = {"target": self.name, "snapshot": version}
+            raise MirrorError(foreign_errors.SNAPSHOT_GONE, **facts)
+        return found
 
     def _named_state(self) -> str:
         assert self._state is not None

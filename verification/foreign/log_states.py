@@ -24,12 +24,12 @@ from connector.binlog.transactions.transaction import (
 from stream_jobs.errors import MirrorError
 from verification.digests import Digest
 from verification.foreign import foreign_errors
-from verification.foreign.logged_rows import LoggedRows
+from verification.foreign.logged_rows import LoggedImages, LoggedRows
 from verification.foreign.row_states import UNKNOWN, Change, KeyStates, Value
 
 _US: Final = 1_000_000
 # CREATE TABLE IF NOT EXISTS is logged also if there is a table; others begin without rows.
-_CHANGES_COLUMNS: Final = frozenset(
+CHANGES_COLUMNS: Final = frozenset(
     {StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE, StatementKind.DROP_TABLE}
 )
 
@@ -61,21 +61,21 @@ class LogStates:
         MirrorError. Raises the errors of a server, and EventError.
         """
         times: dict[tuple[str, int], int] = {}
-        for transaction in transactions_of(_with_times(events, times)):
+        for transaction in transactions_of(with_times(events, times)):
             if file and transaction.file != file:
                 break
             committed = times.pop((transaction.file, transaction.position), 0)
-            change = _change(transaction, committed, end_us)
+            change = change_of(transaction, committed, end_us)
             self._is_xa = False
             while (event := transaction.next_event()) is not None:
                 rows = changed_rows_in(event)
                 if rows is None:
                     self._statement(event, change, altered)
                 elif (rows.table_map.schema, rows.table_map.table) == self._names:
-                    self._rows.read(event, rows, change, self._add)
+                    self._rows.read(event, rows, change, self._take)
             if self._is_xa:
-                self._rows.flush(self._add)
-        self._rows.flush(self._add)
+                self._rows.flush(self._take)
+        self._rows.flush(self._take)
 
     def complete(self) -> None:
         """Add what TRUNCATE says of keys that no row names."""
@@ -93,12 +93,12 @@ class LogStates:
         if statement.kind is StatementKind.XA:
             self._xa(body.query.upper().split()[1:2], change)
             return
-        if statement.kind not in _CHANGES_COLUMNS and statement.kind is not StatementKind.TRUNCATE:
+        if statement.kind not in CHANGES_COLUMNS and statement.kind is not StatementKind.TRUNCATE:
             return
         statement.resolve(body.schema, lower_case=False)
         if self._names not in statement.tables:
             return
-        self._rows.flush(self._add)
+        self._rows.flush(self._take)
         if statement.kind is StatementKind.TRUNCATE:
             for states in self.of_keys.values():
                 states.add(UNKNOWN, None, change)
@@ -110,12 +110,15 @@ class LogStates:
             altered(statement)
 
     def _xa(self, verb: list[str], change: Change) -> None:
-        self._rows.flush(self._add)
+        self._rows.flush(self._take)
         self._is_xa = True
         if verb in (["COMMIT"], ["ROLLBACK"]):
             for digest in self._prepared:
                 self.of_keys[digest].add(UNKNOWN, UNKNOWN, change)
             self._prepared = {}
+
+    def _take(self, images: LoggedImages) -> None:
+        self._rows.add_all(images, self._add)
 
     def _add(self, key: Digest, before: Value, after: Value, change: Change) -> None:
         if key not in self.wanted:
@@ -134,14 +137,18 @@ class LogStates:
         return states
 
 
-def _change(transaction: Transaction, committed_us: int, end_us: int) -> Change:
+def change_of(transaction: Transaction, committed_us: int, end_us: int) -> Change:
+    """Return what the log says of a transaction.
+
+    `committed_us` is when it was committed, 0 if the log does not tell; `end_us` is not earlier.
+    """
     logged = int(transaction.timestamp.timestamp() * _US)
     gtid = transaction.gtid
     place = f"{transaction.file}:{transaction.position}" if gtid is None else str(gtid)
     return Change(committed_us or end_us, place, committed_us or logged)
 
 
-def _with_times(events: Iterator[Event], times: dict[tuple[str, int], int]) -> Iterator[Event]:
+def with_times(events: Iterator[Event], times: dict[tuple[str, int], int]) -> Iterator[Event]:
     """Yield events, and note when transactions were committed, by the place where they begin."""
     for event in events:
         body = event.body

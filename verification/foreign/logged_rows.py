@@ -1,11 +1,11 @@
-"""Changed rows of the log as digests of keys and of rows, in the form of a comparison.
+"""Changed rows of the log in the form of a comparison, and as digests of keys and of rows.
 
 The log may lack names, signs and labels of columns (binlog_row_metadata=MINIMAL). The table's
 definition has them: columns are matched by their places.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,13 +23,26 @@ from verification.foreign import forms
 from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.row_states import UNKNOWN, Change, Value
 
-# Of a key: its row before and after a change.
-Add = Callable[[Digest, Value, Value, Change], None]
-
 # Images that are decoded together.
 _IMAGES: Final = 4000
 _FIRST_COLUMNS: Final = 8  # of a batch: those of the change
 _BITS: Final = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+
+
+class LoggedImages(NamedTuple):
+    """Images of rows in the order of the log; of an UPDATE, the one before comes first."""
+
+    data: pa.Table  # the compared columns, by the names of the source
+    partial: NDArray[np.bool_]  # images that lack some of them
+    operations: list[str]  # of each image: insert, update or delete
+    are_after: list[bool]  # whether each is the row after the change
+    changes: list[Change]
+    lack_key: NDArray[np.bool_]  # images that lack a column of the key
+
+
+# Of a key: its row before and after a change.
+Add = Callable[[Digest, Value, Value, Change], None]
+Take = Callable[[LoggedImages], None]
 
 
 class LoggedRows:
@@ -46,13 +59,13 @@ class LoggedRows:
         self._map: TableMapEvent | None = None
         self._changes: list[tuple[int, Change]] = []  # images of each event
 
-    def read(self, event: Event, rows: RowsEvent, change: Change, add: Add) -> None:
-        """Read the rows of an event; `add` gets them now or later, in order.
+    def read(self, event: Event, rows: RowsEvent, change: Change, take: Take) -> None:
+        """Read the rows of an event; `take` gets them now or later, in order.
 
         Raises EventError for a row that cannot be read.
         """
         if self._table is None or not self._table.takes(rows.table_map):
-            self.flush(add)
+            self.flush(take)
             self._table = TableRows(rows, dates_as_text=True)
             self._map = rows.table_map
         table = self._table
@@ -60,9 +73,9 @@ class LoggedRows:
         while table.more:
             self._changes.append((int(table.read(_IMAGES)), change))
             if table.count >= _IMAGES:
-                self.flush(add)
+                self.flush(take)
 
-    def flush(self, add: Add) -> None:
+    def flush(self, take: Take) -> None:
         """Hand over what was read."""
         if self._table is None or not self._table.count:
             return
@@ -70,36 +83,39 @@ class LoggedRows:
         changes = [change for count, change in self._changes for _ in range(count)]
         self._changes = []
         data, partial = self._typed(batch)
-        keys = digest_pairs(self._mapping.keys(data))
-        rows: list[Value] = list(self._mapping.values(data))
-        for place in np.flatnonzero(partial).tolist():
-            rows[place] = UNKNOWN
-        images = batch.column("_image").to_pylist()
         operations = batch.column("_op").to_pylist()
+        are_after = [image == "after" for image in batch.column("_image").to_pylist()]
+        lack_key = self._lack_key(batch)
+        take(LoggedImages(data, partial, operations, are_after, changes, lack_key))
+
+    def add_all(self, images: LoggedImages, add: Add) -> None:
+        """Let `add` have images, as digests."""
+        keys = digest_pairs(self._mapping.keys(images.data))
+        rows: list[Value] = list(self._mapping.values(images.data))
+        for place in np.flatnonzero(images.partial).tolist():
+            rows[place] = UNKNOWN
         place = 0
-        while place < len(images):
-            key, row, change = keys[place], rows[place], changes[place]
-            if operations[place] == "insert":
+        while place < len(rows):
+            key, row, change = keys[place], rows[place], images.changes[place]
+            if images.operations[place] == "insert":
                 add(key, None, row, change)
-            elif operations[place] == "delete":
+            elif images.operations[place] == "delete":
                 add(key, row, None, change)
             else:
                 place += 1
                 other, after = keys[place], rows[place]
                 # An image may lack the key if it did not change.
-                if other == key or self._lacks_key(batch, place):
+                if other == key or images.lack_key[place]:
                     add(key, row, after, change)
                 else:
                     add(key, row, None, change)
                     add(other, None, after, change)
             place += 1
 
-    def _lacks_key(self, batch: pa.RecordBatch, place: int) -> bool:
-        absent = batch.column("_absent")[place].as_py()
-        if not absent:
-            return False
+    def _lack_key(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         names = {self._name_in(batch, name) for name in self._mapping.key}
-        return bool(names & set(absent))
+        every = batch.column("_absent").to_pylist()
+        return np.array([bool(absent) and bool(names & set(absent)) for absent in every], np.bool_)
 
     def _typed(self, batch: pa.RecordBatch) -> tuple[pa.Table, NDArray[np.bool_]]:
         """Return the compared columns, and which images lack some of them."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from connector.foundation.errors import ConfigError, ConnectorError
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
@@ -18,13 +19,50 @@ from verification.foreign.table_choice import TableChoice, matching
 Show = Callable[[str, int, int], None]
 
 
+class OneTable(NamedTuple):
+    """One table that is compared."""
+
+    settings: SourceSettings
+    source: SourceRows
+    choice: TableChoice
+    limits: ForeignLimits
+    result: ForeignResult  # to be filled
+
+    @property
+    def name(self) -> str:
+        """`database.table`."""
+        return self.choice.name
+
+
+def compare(table: OneTable, show: Show) -> None:
+    """Compare a table with its target. Raises the errors of reading."""
+    settings, source, choice, limits, result = table
+    require_rows(source)
+    target = choice.opened()
+    try:
+        result.state = target.refresh()
+        result.mapping = mapping = MappingGuess(source, target, choice).mapping()
+        log = SourceLog(settings, source, mapping, limits.lag_seconds)
+        sides = Sides(source, target, mapping, log)
+        ForeignCheck(
+            sides, limits, result, lambda done, total: show(choice.name, done, total)
+        ).run()
+    finally:
+        target.close()
+
+
 def verify_tables(
-    source: SourceSettings, tables: Sequence[TableChoice], limits: ForeignLimits, show: Show
+    source: SourceSettings,
+    tables: Sequence[TableChoice],
+    limits: ForeignLimits,
+    show: Show,
+    compared: Callable[[OneTable, Show], None] = compare,
 ) -> Iterator[ForeignResult]:
     """Compare tables of `source` with tables that other programs have made; yield each result.
 
     `show` gets a table, the rows that were read of both sides, and about how many there are.
-    Raises ConfigError for choices that do not fit, and the errors of connecting.
+    `compared` fills the result of one table, and raises why it cannot be compared. This
+    raises ConfigError for choices that do not fit, and the errors of connecting.
     """
     settings = SnapshotSettings(pace=limits.pace)
     pace = SourcePace(settings, limits.rows_per_second)
@@ -39,32 +77,10 @@ def verify_tables(
             try:
                 names = choice.database, choice.table
                 rows = SourceRows(session, open_session, names, pace)
-                _compare(source, rows, choice, limits, result, show)
+                compared(OneTable(source, rows, choice, limits, result), show)
             except ConfigError:
                 raise
             except ConnectorError as error:
                 result.error = error
             result.seconds = time.monotonic() - began
             yield result
-
-
-def _compare(
-    settings: SourceSettings,
-    source: SourceRows,
-    choice: TableChoice,
-    limits: ForeignLimits,
-    result: ForeignResult,
-    show: Show,
-) -> None:
-    require_rows(source)
-    target = choice.opened()
-    try:
-        result.state = target.refresh()
-        result.mapping = mapping = MappingGuess(source, target, choice).mapping()
-        log = SourceLog(settings, source, mapping, limits.lag_seconds)
-        sides = Sides(source, target, mapping, log)
-        ForeignCheck(
-            sides, limits, result, lambda done, total: show(choice.name, done, total)
-        ).run()
-    finally:
-        target.close()

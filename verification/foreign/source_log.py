@@ -14,10 +14,11 @@ from connector.binlog.header import FIRST_POSITION
 from connector.foundation.errors import SourceRefused
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication import dump_errors
-from connector.replication.log_search import find_time
+from connector.replication.log_search import find_time, log_head
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import binary_logs
 from connector.replication.server_log import ServerLog
+from connector.replication.start_point import StartPoint
 from verification.digests import Digest
 from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping
@@ -49,7 +50,8 @@ class SourceLog:
         self._names = source.schema.database, source.schema.table
         self._rows = LoggedRows(source.selected.schema, mapping)
         since = source.server_time_us() / _US - lag_seconds - _MARGIN_SECONDS
-        self._start, self.reach_us = _start(settings, since)
+        start, self.reach_us = log_since(settings, since)
+        self._start = f"{start.file}:{start.position}"
         self._position = self._start
         self._states = self._new_states(frozenset())
 
@@ -64,7 +66,7 @@ class SourceLog:
             self._position, states = self._start, self._new_states(wanted)
         self._states = states
         states.wanted = wanted
-        with self._opened(self._position) as log:
+        with opened_log(self._settings, self._position) as log:
             # The end of the log was seen before.
             states.read(log.events(), self._source.server_time_us())
         self._position = f"{log.name}:{log.position}"
@@ -112,7 +114,7 @@ class SourceLog:
             is_same = False
             states.of_keys.clear()
 
-        with self._opened(f"{file}:{FIRST_POSITION}") as log:
+        with opened_log(self._settings, f"{file}:{FIRST_POSITION}") as log:
             states.read(log.events(), self._source.server_time_us(), altered, file)
         for digest, own in states.of_keys.items():
             origins[digest].look(own.values, own.changes)
@@ -121,26 +123,29 @@ class SourceLog:
     def _new_states(self, wanted: frozenset[Digest]) -> LogStates:
         return LogStates(self._names, self._rows, wanted)
 
-    @contextmanager
-    def _opened(self, position: str) -> Iterator[ServerLog]:
-        log = ServerLog(
-            self._settings,
-            start=f"position:{position}",
-            stop_at_end=True,
-            idle_timeout_seconds=None,
-            verify_checksum=True,
-            of_url=True,
-        )
-        try:
-            yield log
-        finally:
-            log.close()
+
+@contextmanager
+def opened_log(settings: SourceSettings, position: str) -> Iterator[ServerLog]:
+    """Yield the log of a server from FILE:POSITION up to its end."""
+    log = ServerLog(
+        settings,
+        start=f"position:{position}",
+        stop_at_end=True,
+        idle_timeout_seconds=None,
+        verify_checksum=True,
+        of_url=True,
+    )
+    try:
+        yield log
+    finally:
+        log.close()
 
 
-def _start(settings: SourceSettings, since: float) -> tuple[str, int]:
-    """Return where the log of a time begins, as FILE:POSITION, and the time that it reaches back.
+def log_since(settings: SourceSettings, since: float) -> tuple[StartPoint, int]:
+    """Return where the log of a time begins, and the time that it reaches back.
 
-    If the log does not reach back so far, it begins with its oldest file.
+    `since` is in seconds since 1970, and the result in microseconds. If the log does not reach back
+    so far, it begins with its oldest file. Raises the errors of a server.
     """
     with MysqlServer.connect(settings) as server:
         form = server.variable("binlog_format")
@@ -148,10 +153,12 @@ def _start(settings: SourceSettings, since: float) -> tuple[str, int]:
             raise SourceRefused(foreign_errors.LOG_NOT_ROWS, server=server.name, format=form)
         time = datetime.fromtimestamp(since, UTC)
         try:
-            point = find_time(server, time.isoformat())
+            return find_time(server, time.isoformat()), int(since * _US)
         except SourceRefused as error:
             if error.code is not dump_errors.BEFORE_LOGS:
                 raise
             (row,) = server.query("SELECT UNIX_TIMESTAMP() AS now")
-            return f"{next(iter(binary_logs(server)))}:{FIRST_POSITION}", int(str(row["now"])) * _US
-        return f"{point.file}:{point.position}", int(since * _US)
+            file, identity = next(iter(binary_logs(server))), server.identity
+            gtids = log_head(server, file).gtid_set if identity.gtid else None
+            point = StartPoint(identity.flavour, gtids, file, FIRST_POSITION)
+            return point, int(str(row["now"])) * _US

@@ -21,7 +21,7 @@ from verification.foreign.file_target import ParquetTarget
 from verification.foreign.iceberg_catalog_target import CatalogTarget
 from verification.foreign.iceberg_target import IcebergTarget
 from verification.foreign.server_target import ServerTarget, split_place
-from verification.foreign.target import Target
+from verification.foreign.target import Target, VersionedTarget
 from verification.foreign.tolerance import Tolerance
 
 
@@ -50,6 +50,11 @@ _KINDS: Final[Mapping[str, Callable[[str, str], Target]]] = {
     "mariadb": ServerTarget,
     "postgresql": _postgresql,
     "clickhouse": _clickhouse,
+}
+# Those whose states can be read again later, as long as their files are kept.
+VERSIONED: Final[Mapping[str, Callable[[str, str], VersionedTarget]]] = {
+    "delta": DeltaTarget,
+    "iceberg": IcebergTarget,
 }
 _ANY: Final = frozenset("*?[")
 
@@ -102,6 +107,11 @@ class TableChoice:
     def is_pattern(self) -> bool:
         """Whether it names tables by a pattern."""
         return not _ANY.isdisjoint(self.name)
+
+    @property
+    def kind(self) -> str:
+        """What the target is, such as `delta`."""
+        return self.target.partition(":")[0]
 
     @property
     def shown_target(self) -> str:

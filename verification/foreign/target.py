@@ -66,3 +66,29 @@ class Target(Protocol):
     def close(self) -> None:
         """Close connections."""
         ...
+
+
+class VersionedTarget(Target, Protocol):
+    """A table whose states have numbers, by which they can be read again."""
+
+    @property
+    def version(self) -> str:
+        """The number of the state; "" if the table has none yet."""
+        ...
+
+    @property
+    def table_id(self) -> str:
+        """What tells this table from another one at its place."""
+        ...
+
+    @property
+    def duckdb_scan(self) -> str:
+        """The table function of DuckDB that reads the state."""
+        ...
+
+    def read_version(self, version: str) -> str:
+        """Read one state from now on; return its name.
+
+        Raises MirrorError if it, or the table, is not there.
+        """
+        ...

@@ -64,9 +64,10 @@ class TargetRows:
     def newest_keys(self) -> Iterator[NDArray[np.int64]]:
         """Read the newest state from now on, and return the numbers of its keys; as `refresh`."""
         self.refresh()
-        return self._first_keys()
+        return self.key_numbers()
 
-    def _first_keys(self) -> Iterator[NDArray[np.int64]]:
+    def key_numbers(self) -> Iterator[NDArray[np.int64]]:
+        """Yield the numbers of the keys of the state, some at a time."""
         name = self._mapping.key[0]
         for raw in self._target.batches(self._mapping.key_targets):
             rows = self._mapping.decoded(raw, self._mapping.key)

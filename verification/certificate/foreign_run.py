@@ -1,0 +1,205 @@
+"""Makes a certificate of tables that other programs have made: `verify --table --certificate`.
+
+A table whose version cannot be proven is compared as without a certificate, which names its rows.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from connector.foundation import VERSION as PROGRAM
+from connector.foundation.errors import ConfigError
+from connector.foundation.settings.sections import SourceSettings
+from stream_jobs.errors import MirrorError
+from verification import verify_errors
+from verification.certificate import certificate_errors, document, foreign_view, range_sums
+from verification.certificate.foreign_proof import ForeignProof, ProvenVersion
+from verification.foreign.column_mapping import ColumnMapping
+from verification.foreign.foreign_check import ForeignLimits
+from verification.foreign.foreign_report import ForeignResult
+from verification.foreign.guess import MappingGuess, require_rows
+from verification.foreign.run import OneTable, Show, compare, verify_tables
+from verification.foreign.table_choice import VERSIONED, TableChoice
+from verification.foreign.target import VersionedTarget
+
+_US: Final = 1_000_000
+# Clocks of servers go in steps, and old logs have whole seconds.
+_MARGIN_US: Final = 2 * _US
+# What keeps a table from being certified, but not from being compared.
+_LEFT_OUT: Final = (
+    certificate_errors.FOREIGN_COLUMNS,
+    certificate_errors.ROUNDED,
+    certificate_errors.NO_STATE,
+    verify_errors.NO_MOMENT,
+)
+_IN_A_SERVER: Final = "a server has its rows as they are now, and no earlier ones"
+_NO_VERSIONS: Final[Mapping[str, str]] = {
+    "parquet": "the files of a folder are replaced, and nothing names those that were read",
+    "iceberg-rest": "a certificate has no login for its catalog; name the path of the table",
+}
+_DIFFER: Final = "its rows differ"
+
+
+@dataclass(slots=True)
+class ForeignCertification:
+    """Certifies tables one after the other."""
+
+    source: SourceSettings
+    limits: ForeignLimits
+    tables: list[document.CertifiedForeignTable] = field(default_factory=list)
+    left_out: list[document.LeftOutTable] = field(default_factory=list)
+    _server: document.Server | None = None
+    _reason: str = ""  # why the table that was compared last is not certified
+
+    def results(self, tables: Sequence[TableChoice], show: Show) -> Iterator[ForeignResult]:
+        """Yield the result of each table, after it was added to the certificate or left out.
+
+        Raises as `verify_tables`, and ConfigError for a target without versions.
+        """
+        for choice in tables:
+            if choice.kind not in VERSIONED:
+                why = _NO_VERSIONS.get(choice.kind, _IN_A_SERVER)
+                facts = {"target": choice.shown_target, "why": why}
+                raise ConfigError(certificate_errors.NO_VERSIONS, **facts)
+        for result in verify_tables(self.source, tables, self.limits, show, self._compare):
+            if self.moment(result.name) is None:
+                reason = self._reason or _DIFFER
+                reason = reason if result.error is None else str(result.error)
+                self.left_out.append(document.LeftOutTable(table=result.name, reason=reason))
+            yield result
+
+    def moment(self, name: str) -> document.Moment | None:
+        """Return the moment at which a table is certified; None if it is not."""
+        return next((own.moment for own in self.tables if own.table == name), None)
+
+    def reason(self, name: str) -> str | None:
+        """Return why a table is left out; None if it is certified."""
+        return next((own.reason for own in self.left_out if own.table == name), None)
+
+    def to_json(self, name: str) -> dict[str, Any]:
+        """Return the members of the report that a table has besides those of a comparison."""
+        moment = self.moment(name)
+        return {
+            "certified": None if moment is None else moment.model_dump(mode="json"),
+            "not_certified": self.reason(name),
+        }
+
+    def certificate(self) -> document.ForeignCertificate | None:
+        """Return the certificate of all results that were taken; None if it had no table."""
+        if not self.tables:
+            return None
+        assert self._server is not None
+        return document.ForeignCertificate(
+            form=document.FORM,
+            version=document.FOREIGN_VERSION,
+            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            made_by=f"binlog-connector {PROGRAM}",
+            checksum=range_sums.IN_WORDS,
+            source=self._server,
+            setup=document.Setup(
+                source=list(range_sums.SOURCE_SETUP), table=list(range_sums.TABLE_SETUP)
+            ),
+            tables=self.tables,
+            left_out=self.left_out,
+        )
+
+    def _compare(self, table: OneTable, show: Show) -> None:
+        """Certify a table; if it cannot be, compare its rows. Raises the errors of reading."""
+        identity = table.source.session.identity
+        self._server = document.Server(server_uuid=identity.server_uuid, flavour=identity.flavour)
+        self._reason = ""
+        try:
+            if self._certify(table, show):
+                return
+        except MirrorError as error:
+            if error.code not in _LEFT_OUT:
+                raise
+            self._reason = str(error)
+        compare(table, show)
+        # The target may have got a version since that is of one moment.
+        if self._reason or table.result.verdict != "equal" or self._certify(table, show):
+            return
+        result = table.result
+        facts = {"table": result.name, "target": result.target, "state": result.state}
+        seconds = self.limits.lag_seconds
+        raise MirrorError(certificate_errors.NO_COMMON_MOMENT, **facts, seconds=seconds)
+
+    def _certify(self, table: OneTable, show: Show) -> bool:
+        """Add a table to the certificate; return whether it has a proof.
+
+        Raises MirrorError if it cannot be certified, and the errors of reading.
+        """
+        settings, source, choice, limits, result = table
+        require_rows(source)
+        place = _absolute(choice.shown_target.partition(":")[2])
+        target = VERSIONED[choice.kind](choice.shown_target, place)
+        since_us = source.server_time_us() - int(limits.lag_seconds * _US) - _MARGIN_US
+        result.state = target.refresh()
+        if not target.version:
+            raise MirrorError(
+                certificate_errors.NO_STATE, table=choice.name, target=choice.shown_target
+            )
+        result.mapping = mapping = MappingGuess(source, target, choice).mapping()
+        proof = ForeignProof(
+            settings, source, target, mapping, lambda *rows: show(choice.name, *rows)
+        )
+        proven = proof.run(since_us)
+        if proven is None:
+            return False
+        result.rows = result.target_rows = result.summed_rows = int(proven.sums.rows.sum())
+        version = _version(choice, place, target, mapping)
+        self.tables.append(_table(choice.name, mapping, version, proven))
+        return True
+
+
+def _absolute(place: str) -> str:
+    """Return a place as somebody in another folder finds it."""
+    own = place.rstrip("/")
+    return own if "://" in own else str(Path(own).absolute())
+
+
+def _version(
+    choice: TableChoice, place: str, target: VersionedTarget, mapping: ColumnMapping
+) -> document.TargetVersion:
+    return document.TargetVersion(
+        kind="iceberg" if choice.kind == "iceberg" else "delta",
+        place=place,
+        version=target.version,
+        table_id=target.table_id,
+        view=foreign_view.view_of(target.duckdb_scan, mapping, target.schema),
+    )
+
+
+def _table(
+    name: str, mapping: ColumnMapping, version: document.TargetVersion, proven: ProvenVersion
+) -> document.CertifiedForeignTable:
+    names, moment = mapping.names, proven.moment
+    return document.CertifiedForeignTable(
+        table=name,
+        columns=[dict(pair.column) for pair in mapping.pairs.values()],
+        forms=[
+            document.ForeignColumn(name=pair.target, form=pair.form.name)
+            for pair in mapping.pairs.values()
+        ],
+        deletion_mark=names.mark,
+        not_compared=document.NotCompared(
+            source=names.only_source, target=[*names.only_target, *names.ignored]
+        ),
+        target=version,
+        moment=document.Moment(
+            gtid_set=moment.gtid_set, position=moment.position, committed_at=moment.committed_at
+        ),
+        changes_taken_back=moment.changes,
+        rows=int(proven.sums.rows.sum()),
+        source_sql=proven.source_sql,
+        table_sql=None if version.view is None else proven.table_sql,
+        ranges=[_range(proven, place) for place in range(len(proven.ranges))],
+    )
+
+
+def _range(proven: ProvenVersion, place: int) -> document.RangeSums:
+    low, high = range_sums.bounds_of(proven.ranges, proven.key, place)
+    rows, sums = int(proven.sums.rows[place]), proven.sums.totals(place)
+    return document.RangeSums(part=place, low=low, high=high, rows=rows, sums=sums)

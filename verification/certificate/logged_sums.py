@@ -1,0 +1,214 @@
+"""What the log of the source says of a table's checksums: how each transaction has changed them.
+
+From the checksums of a snapshot, those of each earlier moment follow: what a transaction has added
+is taken away, and what it has taken away is added.
+"""
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from connector.binlog.events.query import QueryEvent
+from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
+from connector.binlog.header import file_number
+from connector.binlog.statement import StatementKind, classify
+from connector.binlog.transactions.transaction import (
+    Transaction,
+    changed_rows_in,
+    transactions_of,
+)
+from connector.foundation.settings.sections import SourceSettings
+from connector.replication.log_search import add_gtid
+from connector.stream.snapshot.watermark import LogPosition
+from stream_jobs.errors import MirrorError
+from verification.certificate import range_sums
+from verification.foreign import foreign_errors
+from verification.foreign.column_mapping import ColumnMapping
+from verification.foreign.log_states import CHANGES_COLUMNS, change_of, with_times
+from verification.foreign.logged_rows import LoggedImages, LoggedRows, Take
+from verification.foreign.row_states import Change
+from verification.foreign.source_log import log_since, opened_log
+from verification.foreign.source_rows import SourceRows
+from verification.key_ranges import KeyRanges
+from verification.keyless_check import SnapshotPosition
+from verification.row_text import RowText
+
+_US: Final = 1_000_000
+
+# Of a range: rows, and the two sums.
+RangeDifference = list[int]
+
+
+class Beginning(NamedTuple):
+    """Where a transaction begins."""
+
+    place: LogPosition
+    text: str  # FILE:POSITION
+    gtid: Gtid | MariadbGtid | None
+
+
+@dataclass(slots=True)
+class TableTransaction:
+    """A transaction that has changed the table."""
+
+    beginning: Beginning
+    change: Change
+    # What it has added to the checksums of ranges, by the places of these.
+    sums: dict[int, RangeDifference] = field(default_factory=dict)
+    rows: int = 0
+    # Whether the rows that it has changed are not known.
+    is_opaque: bool = False
+
+
+class EqualMoment(NamedTuple):
+    """A moment at which the source had certain checksums."""
+
+    gtid_set: str | None
+    position: str  # FILE:POSITION
+    committed_at: str | None  # of the last change of the table before it; None: not in this log
+    changes: int  # rows that were taken back to get there
+
+
+class LoggedSums:
+    """Reads the log of one server for one table, from a moment on."""
+
+    def __init__(
+        self,
+        settings: SourceSettings,
+        source: SourceRows,
+        mapping: ColumnMapping,
+        text: RowText,
+        since_us: int,
+    ) -> None:
+        """Begin at `since_us`, microseconds since 1970. Raises the errors of a server."""
+        self._settings = settings
+        self._source = source
+        self._names = source.schema.database, source.schema.table
+        self._rows = LoggedRows(source.selected.schema, mapping)
+        self._text = text
+        self._key = mapping.key[0] if source.key_number is not None else None
+        start, _ = log_since(settings, since_us / _US)
+        self._gtids_before = start.gtid_set
+        self._position = f"{start.file}:{start.position}"
+        self._every: list[Beginning] = []
+        self._own: list[TableTransaction] = []
+        self._by_name: dict[str, TableTransaction] = {}
+
+    def read(self, ranges: KeyRanges) -> None:
+        """Read on up to the end of the log; `ranges` are always the same.
+
+        Raises the errors of a server, EventError, and MirrorError if the columns were changed.
+        """
+        times: dict[tuple[str, int], int] = {}
+
+        def take(images: LoggedImages) -> None:
+            self._take(images, ranges)
+
+        with opened_log(self._settings, self._position) as log:
+            # The end of the log was seen before.
+            end_us = self._source.server_time_us()
+            for transaction in transactions_of(with_times(log.events(), times)):
+                committed = times.pop((transaction.file, transaction.position), 0)
+                self._read(transaction, change_of(transaction, committed, end_us), take)
+        self._rows.flush(take)
+        self._position = f"{log.name}:{log.position}"
+
+    def tells(self, moment: SnapshotPosition) -> bool:
+        """Return whether it is known which of the transactions a snapshot has."""
+        places = ((own.beginning.place, own.beginning.gtid) for own in self._own)
+        return None not in (moment.has_transaction(*place) for place in places)
+
+    def equal_moment(
+        self, more: dict[int, RangeDifference], moment: SnapshotPosition
+    ) -> EqualMoment | None:
+        """Return the last moment at which a snapshot had no `more` than the other side has.
+
+        `more` has what the snapshot of `moment` has more, by the places of ranges. None if the log
+        has no such moment.
+        """
+        left = {place: list(numbers) for place, numbers in more.items() if any(numbers)}
+        own = [each for each in self._own if each.beginning.place < moment.position]
+        end, changes = moment.position, 0
+        while left and own:
+            last = own.pop()
+            if last.is_opaque:
+                return None
+            for place, numbers in last.sums.items():
+                before = left.get(place, [0] * len(numbers))
+                left[place] = [n - added for n, added in zip(before, numbers, strict=True)]
+                if not any(left[place]):
+                    del left[place]
+            end, changes = last.beginning.place, changes + last.rows
+        if left:
+            return None
+        place = bisect_left(self._every, end, key=lambda each: each.place)
+        return EqualMoment(
+            self._gtids(self._every[:place]),
+            self._every[place].text if place < len(self._every) else self._position,
+            own[-1].change.time if own else None,
+            changes,
+        )
+
+    def _gtids(self, transactions: list[Beginning]) -> str | None:
+        known = self._gtids_before
+        if known is None:
+            return None
+        gtids: GtidSet | MariadbGtidSet = known.copy()
+        for each in transactions:
+            if each.gtid is not None:
+                add_gtid(gtids, each.gtid)
+        return str(gtids)
+
+    def _read(self, transaction: Transaction, change: Change, take: Take) -> None:
+        place = LogPosition(file_number(transaction.file), transaction.position)
+        position = f"{transaction.file}:{transaction.position}"
+        beginning = Beginning(place, position, transaction.gtid)
+        self._every.append(beginning)
+        own = TableTransaction(beginning, change)
+        while (event := transaction.next_event()) is not None:
+            rows = changed_rows_in(event)
+            if rows is None:
+                if isinstance(event.body, QueryEvent) and self._is_opaque(event.body):
+                    own.is_opaque = True
+                    self._add(own)
+            elif (rows.table_map.schema, rows.table_map.table) == self._names:
+                self._add(own)
+                self._rows.read(event, rows, change, take)
+
+    def _add(self, own: TableTransaction) -> None:
+        if own.change.place not in self._by_name:
+            self._by_name[own.change.place] = own
+            self._own.append(own)
+
+    def _is_opaque(self, body: QueryEvent) -> bool:
+        """Return whether a statement changes rows of the table that it does not name.
+
+        Rows of an XA transaction are in the log before anybody sees them. Raises MirrorError for a
+        statement after which the table has other columns.
+        """
+        statement = classify(body.query)
+        kind = statement.kind
+        if kind is StatementKind.XA:
+            return True
+        if kind not in CHANGES_COLUMNS and kind is not StatementKind.TRUNCATE:
+            return False
+        statement.resolve(body.schema, lower_case=False)
+        if self._names not in statement.tables:
+            return False
+        if kind is StatementKind.TRUNCATE:
+            return True
+        facts = {"table": ".".join(self._names), "statement": kind.value}
+        raise MirrorError(foreign_errors.TABLE_CHANGED, **facts)
+
+    def _take(self, images: LoggedImages, ranges: KeyRanges) -> None:
+        """Add images to what their transactions have changed."""
+        hashes = range_sums.hashes(self._text.of_rows(images.data)).tolist()
+        places = range_sums.places_of(images.data, self._key, ranges).tolist()
+        for number, place in enumerate(places):
+            is_after = images.are_after[number]
+            own = self._by_name[images.changes[number].place]
+            own.is_opaque |= bool(images.partial[number])
+            own.rows += is_after or images.operations[number] == "delete"
+            sums = own.sums.setdefault(place, [0, 0, 0])
+            for part, value in enumerate((1, *hashes[number])):
+                sums[part] += value if is_after else -value
