@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from connector.foundation.errors import ConfigError
-from connector.foundation.settings.sections import SourceSettings
+from connector.replication.server.addresses import source_settings
 from tests.foundation.errors.texts import shown
 from tests.stream_jobs.topics import column
 from tests.verification.test_certificates import BOUNDS, EMPTY
@@ -114,7 +114,8 @@ def test_a_version_is_read_as_its_certificate_says(
     later = checked(certificate, target=target | {"version": "1"})
     assert (later.verdict, later.rows, len(later.different)) == ("different", 2, 2)
     # A value that no DATE has is another value, though nothing of it is left.
-    written(tmp_path / "t", {**DAYS, 5: "never"}, pa.string())
+    texts = {key: day and str(day) for key, day in DAYS.items()}
+    written(tmp_path / "t", {**texts, 5: "never"}, pa.string())
     forms = [{"name": "ID", "form": "number"}, {"name": "day", "form": "days since 1970 as text"}]
     unfit = checked(certificate, target=target | {"version": "2"}, forms=forms)
     assert [(each.certified.part, each.rows) for each in unfit.different] == [(1, 2)]
@@ -162,7 +163,7 @@ def test_a_table_with_other_columns_or_none_is_told_from_one_that_differs(
     ],
 )
 def test_a_target_without_versions_is_refused_before_anything_is_read(target: str) -> None:
-    run = ForeignCertification(SourceSettings(host="nowhere", user="audit"), ForeignLimits())
+    run = ForeignCertification(source_settings("mysql://audit@nowhere"), ForeignLimits())
     choices = [read_choice(f"shop.t={each}") for each in ("delta:/lake/t", target)]
     with pytest.raises(ConfigError) as caught:
         list(run.results(choices, lambda *_: None))

@@ -55,7 +55,11 @@ def _expression(pair: ColumnPair, kind: pa.DataType) -> str | None:
     """Return a template for the values of a column; None if they may print otherwise."""
     source, form = pair.column["type"], pair.form.name
     if source in INTEGER_TYPES or source == "year" or (source == "bit" and form == "number"):
-        is_plain = form in ("number", "boolean") and not pa.types.is_floating(kind)
+        # Some programs write a BOOLEAN of MySQL as true.
+        is_number_text = form == "text" and source != "tinyint"
+        is_plain = is_number_text or (
+            form in ("number", "boolean") and not pa.types.is_floating(kind)
+        )
         return "CAST({} AS HUGEINT)" if is_plain else None
     if source == "bit":
         return "{}" if form == "boolean" else None

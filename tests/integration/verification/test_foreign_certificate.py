@@ -129,7 +129,7 @@ def typed(rows: list[Row]) -> pa.Table:
         "big": pa.decimal128(20, 0), "weight": pa.float64(),
     }  # fmt: skip
     values = {name: [row[name] for row in rows] for name in kinds}
-    values["paid"] = [value == b"\1" for value in values["paid"]]
+    values["paid"] = [value and value == b"\1" for value in values["paid"]]
     return pa.table(
         {
             name: pa.array(values[name], pa.timestamp("us") if name == "seen" else kind).cast(kind)
