@@ -27,6 +27,7 @@ from tests.foundation.errors.texts import shown
 from tests.integration.verification import foreign_tables
 from tests.integration.verification.foreign_tables import ForeignTable
 from tests.integration.verification.test_certificate import by_duckdb, certified, keys
+from tests.length import full_only
 from tests.verification.foreign import iceberg_tables
 from verification.certificate import certificate_errors, foreign_proof
 from verification.certificate.foreign_proof import ForeignProof
@@ -255,6 +256,7 @@ def test_a_row_that_is_damaged_is_not_certified_and_a_damaged_file_is_found(
     assert f"[{certificate_errors.NO_TABLE}]" in lines(table.check(), 1)[0]
 
 
+@full_only
 def test_mariadb_is_certified(
     mariadb_server: MariadbServer, mariadb_database: str, tmp_path: Path
 ) -> None:
@@ -271,6 +273,7 @@ def test_mariadb_is_certified(
     assert (own["changes_taken_back"], own["moment"]["gtid_set"]) == (2, moment)
 
 
+@full_only
 def test_a_snapshot_of_iceberg_is_certified(table: CertifiedTable) -> None:
     private, public = keys(table.path.parent)
     data = typed(table.rows())
@@ -309,18 +312,16 @@ def proof(table: CertifiedTable) -> Iterator[tuple[ForeignProof, int]]:
         yield ForeignProof(settings, source, target, mapping, lambda *_: None), since
 
 
-def small(table: CertifiedTable) -> None:
-    """Let the table have few rows, and no column without an exact text."""
+def test_no_moment_is_computed_that_the_log_does_not_tell(
+    mysql_server: MysqlServer, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = CertifiedTable(mysql_server.endpoint, database, tmp_path / "orders")
     table.execute(
-        "DELETE FROM orders WHERE id > 9", "ALTER TABLE orders DROP weight", "DO SLEEP(4)"
+        DEFINITION.replace(", weight DOUBLE", ""),
+        "INSERT INTO orders (id, note) VALUES "
+        + ", ".join(f"({number}, 'row é,{number}')" for number in range(1, 10)),
     )
     foreign_tables.write(table.path, typed([{**r, "weight": 0} for r in table.rows()]))
-
-
-def test_no_moment_is_computed_that_the_log_does_not_tell(
-    table: CertifiedTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small(table)
     xid, change = f"'{table.database}'", "UPDATE orders SET note = 'new' WHERE id = {}"
     with proof(table) as (own, since):
         assert own.run(since) is not None
@@ -356,6 +357,7 @@ def test_no_moment_is_computed_that_the_log_does_not_tell(
     assert caught.value.code == foreign_errors.TABLE_CHANGED
 
 
+@full_only
 def test_what_keeps_a_table_from_being_certified_is_told(
     table: CertifiedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
