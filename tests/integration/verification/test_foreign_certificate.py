@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -37,7 +37,7 @@ from verification.foreign.delta_target import DeltaTarget
 from verification.foreign.foreign_check import ForeignLimits
 from verification.foreign.guess import MappingGuess
 from verification.foreign.source_rows import SourceRows
-from verification.foreign.table_choice import read_choice
+from verification.foreign.table_choice import ColumnChoice, read_choice
 from verification.keyless_check import SnapshotPosition
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ FILL = f"""
     FROM (SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 1 AS i FROM n a, n b, n c, n d) numbers
     WHERE i <= {ROWS}
 """
+KEY = pa.schema([("id", pa.int64())])
 DIGITS = ", ".join(f"({digit})" for digit in range(10))
 
 
@@ -363,16 +364,32 @@ def test_what_keeps_a_table_from_being_certified_is_told(
 ) -> None:
     foreign_tables.write(table.path, typed(table.rows()))
     name, target = f"{table.database}.orders", f"delta:{table.path}"
-    choice = ("--table", f"{name}={target}", "--lag", "2", "--certificate", str(table.file))
-    done = forked_command.run("verify", table.url, *choice)
+    options = ("--table", f"{name}={target}", "--lag", "2", "--certificate", str(table.file))
+    done = forked_command.run("verify", table.url, *options)
     reason = shown(certificate_errors.FOREIGN_COLUMNS, table=name, columns=["weight (double)"])
     assert f"  not certified: {reason}" in lines(done, 3)
     nothing = shown(certificate_errors.NOTHING, path=table.file)
     assert done.stderr == f"error: {nothing}\n"
     table.execute("ALTER TABLE orders DROP weight", "DO SLEEP(4)")
+    settings, limits = source_settings(table.url), ForeignLimits(1.0)
+    rounded = replace(read_choice(f"{name}={target}"), columns={"price": ColumnChoice(digits=1)})
+    empty = table.path.with_name("empty")
+    iceberg_tables.made(empty, assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(KEY)))
+    iceberg = read_choice(f"{name}=iceberg:{empty}")
+    for choice, verdict, reason in (
+        (rounded, "equal", shown(certificate_errors.ROUNDED, table=name, columns=["price"])),
+        (
+            iceberg,
+            "different",
+            shown(certificate_errors.NO_STATE, table=name, target=iceberg.target),
+        ),
+    ):
+        run = ForeignCertification(settings, limits)
+        (result,) = run.results([choice], lambda *_: None)
+        assert (result.verdict, run.reason(name)) == (verdict, reason)
     # As if a version were of no moment, while its rows lag.
     monkeypatch.setattr(ForeignProof, "run", lambda *_: None)
-    run = ForeignCertification(source_settings(table.url), ForeignLimits(1.0))
+    run = ForeignCertification(settings, limits)
     (result,) = run.results([read_choice(f"{name}={target}")], lambda *_: None)
     facts = {"table": name, "target": target, "state": "version 0", "seconds": 1.0}
     assert str(result.error) == shown(certificate_errors.NO_COMMON_MOMENT, **facts)

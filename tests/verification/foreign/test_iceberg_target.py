@@ -245,3 +245,25 @@ def test_what_is_no_table_that_can_be_read_is_refused(
         IcebergTarget("iceberg:orders", str(folder)).refresh()
     assert raised.value.code is code
     assert why in str(raised.value)
+
+
+def test_a_snapshot_is_read_again_with_the_columns_of_its_time(tmp_path: Path) -> None:
+    table = iceberg_tables.made(tmp_path, SCHEMA)
+    target = IcebergTarget("iceberg:t", str(tmp_path))
+    assert (target.refresh(), target.version) == ("no snapshot", "")
+    table.append(rows(0, 4))
+    target.refresh()
+    first, identity = target.version, target.table_id
+    table = table.refresh()
+    with table.update_schema() as update:
+        update.rename_column("kind", "sort")
+    table.refresh().append(rows(4, 9).rename_columns(["id", "sort", "price"]))
+    target.refresh()
+    assert (target.rows, target.schema.names[1]) == (9, "sort")
+    assert target.read_version(first) == f"snapshot {first}"
+    assert (target.rows, target.schema.names[1], target.table_id) == (4, "kind", identity)
+    assert identity == str(table.metadata.table_uuid)
+    assert (target.refresh(), target.rows) == (f"snapshot {target.version}", 9)
+    with pytest.raises(MirrorError) as caught:
+        target.read_version("7")
+    assert caught.value.code == foreign_errors.SNAPSHOT_GONE
