@@ -133,7 +133,7 @@ REASONS: Final = {
     "verification/certificate/foreign_run.py ForeignCertification.certificate": SHOWN,
     "verification/certificate/run.py _Run.certificate": SHOWN,
     # The source's clock, at which its log of the last `--lag` seconds begins.
-    "verification/foreign/source_log.py _start": SHOWN,
+    "verification/foreign/source_log.py log_since": SHOWN,
     "verification/foreign/source_rows.py SourceRows.server_time_us": SHOWN,
     "verification/source_moment.py read_moment": "the clock of the source, as it answers",
     "verification/metrics.py VerificationMetrics.__init__": SHOWN,
