@@ -14,18 +14,9 @@ from kafka import errors
 
 from connector.foundation.errors.kinds import SinkRefused
 from connector.foundation.operating_system import CLOCK
-from connector.kafka.folder import batches, files, folder_errors, results, topic_settings
+from connector.kafka.folder import batches, files, folder_errors, frames, results, topic_settings
 from connector.kafka.folder.cleaning import Cleaner
 from connector.kafka.folder.core import LogCore
-from connector.kafka.folder.frames import (
-    Append,
-    Join,
-    Opening,
-    ProducerEpoch,
-    Start,
-    TopicForm,
-    TopicGone,
-)
 from connector.kafka.folder.group_offsets import GroupOffsets
 from connector.kafka.folder.journal import SEGMENT_BYTES
 from connector.kafka.folder.producers import NO_EPOCH, Producer
@@ -100,7 +91,9 @@ class FolderLog:
             if core.state.collides(name):
                 raise errors.InvalidTopicError
             topic_id = uuid.uuid4().hex
-            form = TopicForm(core.state.next_topic, name, topic_id, partitions, dict(configuration))
+            form = frames.TopicForm(
+                core.state.next_topic, name, topic_id, partitions, dict(configuration)
+            )
             return self._put_topic(form)[0]
 
     def change_topic(self, name: str, configuration: Mapping[str, str]) -> results.Topic:
@@ -136,7 +129,7 @@ class FolderLog:
             core.make_room()
             topic = core.topic(name)
             keys = list(topic.keys())
-            core.write(TopicGone(topic.number))
+            core.write(frames.TopicGone(topic.number))
             core.visibility.drop(keys)
             for key in keys:
                 core.index.drop(key)
@@ -157,7 +150,9 @@ class FolderLog:
             now_ms, next_id = core.now_ms(), core.state.next_producer_id
             producer = core.state.transactional.get(transactional_id or "")
             if transactional_id is None or producer is None:
-                event = ProducerEpoch(next_id, 0, transactional_id, timeout_ms, NO_EPOCH, now_ms)
+                event = frames.ProducerEpoch(
+                    next_id, 0, transactional_id, timeout_ms, NO_EPOCH, now_ms
+                )
             else:
                 following = producer.next_epoch(expected, timeout_ms, now_ms, next_id)
                 if following is None:
@@ -189,7 +184,7 @@ class FolderLog:
             if transaction is not None:
                 keys = [key for key in keys if key not in transaction.first]
             if keys:
-                core.write(Join(producer_id, core.now_ms(), keys))
+                core.write(frames.Join(producer_id, core.now_ms(), keys))
 
     def append(
         self, partition: results.PartitionId, records: bytes, transactional_id: str | None
@@ -220,7 +215,7 @@ class FolderLog:
             end = core.journal.written
             if offset is None:
                 offset = place.next_offset
-                end = core.write(Append(key, batches.placed(records, offset)))
+                end = core.write(frames.Append(key, batches.placed(records, offset)))
         if not header.is_transactional:
             core.await_disk(end)
         return offset
@@ -319,7 +314,7 @@ class FolderLog:
             if not 0 <= start <= latest:
                 raise errors.OffsetOutOfRangeError
             if start > place.start_offset:
-                core.write(Start(*key, start))
+                core.write(frames.Start(*key, start))
                 core.index.forget(key, start)
             return place.start_offset
 
@@ -396,10 +391,10 @@ class FolderLog:
 
     def _put_opening(self, count: int) -> None:
         with self._core.lock:
-            end = self._core.write(Opening(count))
+            end = self._core.write(frames.Opening(count))
         self._core.await_disk(end)
 
-    def _put_topic(self, form: TopicForm) -> tuple[results.Topic, int]:
+    def _put_topic(self, form: frames.TopicForm) -> tuple[results.Topic, int]:
         core = self._core
         end = core.write(form)
         topic = core.topic(form.name)

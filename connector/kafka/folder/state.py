@@ -10,31 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from connector.kafka.folder import batches, frames
+from connector.kafka.folder import batches, frames, results
 from connector.kafka.folder.batches import NO_PRODUCER
-from connector.kafka.folder.frames import (
-    Append,
-    End,
-    Event,
-    GroupCommit,
-    Join,
-    Key,
-    Marker,
-    Opening,
-    ProducerEpoch,
-    SegmentGone,
-    Start,
-    TopicForm,
-    TopicGone,
-)
 from connector.kafka.folder.producers import RECENT_MAX, Numbered, Producer, Transaction
-from connector.kafka.folder.results import (
-    NO_OFFSET,
-    OpenTransaction,
-    PartitionId,
-    PartitionProducer,
-    Topic,
-)
 
 _FORMAT: Final = 1
 # A producer without transactions that has sent nothing for so long is forgotten, as by a broker.
@@ -62,15 +40,15 @@ class NumberedTopic:
     """A topic with its number and its partitions."""
 
     number: int
-    topic: Topic
+    topic: results.Topic
     partitions: list[Partition]
 
-    def form(self) -> TopicForm:
+    def form(self) -> frames.TopicForm:
         """Return the event that makes it."""
         name, topic_id, count, configuration = self.topic
-        return TopicForm(self.number, name, topic_id.hex(), count, configuration)
+        return frames.TopicForm(self.number, name, topic_id.hex(), count, configuration)
 
-    def keys(self) -> Iterator[Key]:
+    def keys(self) -> Iterator[frames.Key]:
         """Yield the keys of its partitions."""
         return ((self.number, partition) for partition in range(len(self.partitions)))
 
@@ -94,29 +72,29 @@ class LogState:
         self.next_producer_id = 1
         self.producers: dict[int, Producer] = {}
         self.transactional: dict[str, Producer] = {}
-        self.groups: dict[str, dict[Key, GroupOffset]] = {}
+        self.groups: dict[str, dict[frames.Key, GroupOffset]] = {}
         self._numbers: dict[int, NumberedTopic] = {}
         self._without_dots: set[str] = set()
         # Made when it is asked for, after a change.
-        self._names: Mapping[str, Topic] | None = None
+        self._names: Mapping[str, results.Topic] | None = None
         self._apply: Mapping[type, Callable[[Any], None]] = {
-            Append: self._append,
-            Join: self._join,
-            End: self._end,
-            ProducerEpoch: self._producer_epoch,
-            TopicForm: self._topic_form,
-            TopicGone: self._topic_gone,
-            Start: self._start,
-            SegmentGone: self._segment_gone,
-            Opening: self._opening,
-            GroupCommit: self._group_commit,
+            frames.Append: self._append,
+            frames.Join: self._join,
+            frames.End: self._end,
+            frames.ProducerEpoch: self._producer_epoch,
+            frames.TopicForm: self._topic_form,
+            frames.TopicGone: self._topic_gone,
+            frames.Start: self._start,
+            frames.SegmentGone: self._segment_gone,
+            frames.Opening: self._opening,
+            frames.GroupCommit: self._group_commit,
         }
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: frames.Event) -> None:
         """Take what happened."""
         self._apply[type(event)](event)
 
-    def names(self) -> Mapping[str, Topic]:
+    def names(self) -> Mapping[str, results.Topic]:
         """Return all topics by their names; nobody changes it."""
         if self._names is None:
             self._names = {name: each.topic for name, each in self.topics.items()}
@@ -126,7 +104,7 @@ class LogState:
         """Return whether a topic's name differs by dots and underscores alone, as Kafka forbids."""
         return _without_dots(name) in self._without_dots
 
-    def partition(self, key: Key) -> Partition | None:
+    def partition(self, key: frames.Key) -> Partition | None:
         """Return a partition; None if its topic is deleted."""
         topic = self._numbers.get(key[0])
         return None if topic is None else topic.partitions[key[1]]
@@ -135,7 +113,7 @@ class LogState:
         """Return the producers that have open transactions."""
         return [each for each in self.transactional.values() if each.transaction is not None]
 
-    def open_transactions(self) -> list[OpenTransaction]:
+    def open_transactions(self) -> list[results.OpenTransaction]:
         """Return all open transactions."""
         found = []
         for producer in self.open_producers():
@@ -147,7 +125,7 @@ class LogState:
                 topic = self._numbers[key[0]].topic
                 first[topic.name, key[1]] = offset
             found.append(
-                OpenTransaction(
+                results.OpenTransaction(
                     producer.transactional_id,
                     producer.producer_id,
                     producer.epoch,
@@ -158,7 +136,7 @@ class LogState:
             )
         return found
 
-    def group_offsets(self, group: str, now_ms: int) -> dict[PartitionId, int]:
+    def group_offsets(self, group: str, now_ms: int) -> dict[results.PartitionId, int]:
         """Return what a group has committed within a week."""
         return {
             (self._numbers[topic].topic.name, number): own.offset
@@ -166,31 +144,31 @@ class LogState:
             if own.time_ms >= now_ms - _GROUP_MS
         }
 
-    def producers_of(self, key: Key) -> list[PartitionProducer]:
+    def producers_of(self, key: frames.Key) -> list[results.PartitionProducer]:
         """Return the producers that have written to a partition lately, or have a transaction."""
         partition = self.partition(key)
         assert partition is not None
         return [
-            PartitionProducer(
+            results.PartitionProducer(
                 each.producer_id,
                 each.epoch,
-                each.recent[key][-1].last if key in each.recent else NO_OFFSET,
+                each.recent[key][-1].last if key in each.recent else results.NO_OFFSET,
                 each.used_ms,
-                partition.open.get(each.producer_id, NO_OFFSET),
+                partition.open.get(each.producer_id, results.NO_OFFSET),
             )
             for each in self.producers.values()
             if key in each.recent or each.producer_id in partition.open
         ]
 
-    def end_of(self, producer: Producer, epoch: int, time_ms: int, *, commit: bool) -> End:
+    def end_of(self, producer: Producer, epoch: int, time_ms: int, *, commit: bool) -> frames.End:
         """Return the event that ends the transaction of a producer."""
         markers = []
         if producer.transaction is not None:
             for key, first in sorted(producer.transaction.first.items()):
                 partition = self.partition(key)
                 if partition is not None:
-                    markers.append(Marker(*key, partition.next_offset, first))
-        return End(producer.producer_id, epoch, commit, time_ms, markers)
+                    markers.append(frames.Marker(*key, partition.next_offset, first))
+        return frames.End(producer.producer_id, epoch, commit, time_ms, markers)
 
     def drop_idle(self, now_ms: int) -> None:
         """Forget producers without transactions, and groups, that have sent nothing for long."""
@@ -233,7 +211,7 @@ class LogState:
         self.openings = fields["openings"]
         self.segments = set(fields["segments"])
         for form, partitions in fields["topics"]:
-            event = TopicForm(*form)
+            event = frames.TopicForm(*form)
             self._topic_form(event)
             for partition, (start, following) in zip(
                 self.topics[event.name].partitions, partitions, strict=True
@@ -255,10 +233,10 @@ class LogState:
         if producer.transaction is not None:
             for key, first in producer.transaction.first.items():
                 partition = self.partition(key)
-                if partition is not None and first != NO_OFFSET:
+                if partition is not None and first != results.NO_OFFSET:
                     partition.open[producer.producer_id] = first
 
-    def _append(self, event: Append) -> None:
+    def _append(self, event: frames.Append) -> None:
         header = batches.header_of(event.batch)
         partition = self.partition(event.key)
         assert partition is not None
@@ -268,10 +246,10 @@ class LogState:
             if header.is_transactional:
                 partition.open.setdefault(header.producer_id, header.base_offset)
 
-    def _join(self, event: Join) -> None:
+    def _join(self, event: frames.Join) -> None:
         self.producers[event.producer_id].join(event)
 
-    def _end(self, event: End) -> None:
+    def _end(self, event: frames.End) -> None:
         self.producers[event.producer_id].end(event.epoch, commit=event.commit)
         for topic, number, offset, _ in event.markers:
             partition = self.partition((topic, number))
@@ -279,7 +257,7 @@ class LogState:
             partition.next_offset = offset + 1
             partition.open.pop(event.producer_id, None)
 
-    def _producer_epoch(self, event: ProducerEpoch) -> None:
+    def _producer_epoch(self, event: frames.ProducerEpoch) -> None:
         producer_id, epoch, transactional_id, timeout_ms, previous_epoch, time_ms = event
         self.next_producer_id = max(self.next_producer_id, producer_id + 1)
         if transactional_id is not None and transactional_id in self.transactional:
@@ -288,9 +266,9 @@ class LogState:
             Producer(producer_id, epoch, transactional_id, timeout_ms, previous_epoch, time_ms)
         )
 
-    def _topic_form(self, event: TopicForm) -> None:
+    def _topic_form(self, event: frames.TopicForm) -> None:
         number, name, topic_id, count, configuration = event
-        topic = Topic(name, bytes.fromhex(topic_id), count, configuration)
+        topic = results.Topic(name, bytes.fromhex(topic_id), count, configuration)
         before = self._numbers.get(number)
         partitions = [] if before is None else before.partitions
         partitions += [Partition() for _ in range(count - len(partitions))]
@@ -303,7 +281,7 @@ class LogState:
         self._names = None
         self.next_topic = max(self.next_topic, number + 1)
 
-    def _topic_gone(self, event: TopicGone) -> None:
+    def _topic_gone(self, event: frames.TopicGone) -> None:
         gone = self._numbers.pop(event.number)
         del self.topics[gone.topic.name]
         self._without_dots.discard(_without_dots(gone.topic.name))
@@ -315,18 +293,18 @@ class LogState:
             for key in keys & offsets.keys():
                 del offsets[key]
 
-    def _start(self, event: Start) -> None:
+    def _start(self, event: frames.Start) -> None:
         partition = self.partition((event.topic, event.partition))
         assert partition is not None
         partition.start_offset = event.offset
 
-    def _segment_gone(self, event: SegmentGone) -> None:
+    def _segment_gone(self, event: frames.SegmentGone) -> None:
         self.segments.discard(event.segment)
 
-    def _opening(self, event: Opening) -> None:
+    def _opening(self, event: frames.Opening) -> None:
         self.openings = event.number
 
-    def _group_commit(self, event: GroupCommit) -> None:
+    def _group_commit(self, event: frames.GroupCommit) -> None:
         offsets = self.groups.setdefault(event.group, {})
         for topic, number, offset in event.offsets:
             offsets[topic, number] = GroupOffset(offset, event.time_ms)
