@@ -1,4 +1,4 @@
-"""The function that Spark runs for each task: it reads the records of its tables and applies them.
+"""The function that runs for each task: it reads the records of its tables and applies them.
 
     records ─▶ changes to apply ─▶ the mode of the mirror ─▶ rows that die, and a file of new ones
 
@@ -226,12 +226,17 @@ def compact_files(
 _clients: dict[BrokerConfig, KafkaClient] = {}
 
 
-def run_task(task: task_messages.Task) -> list[task_messages.PartResult]:
-    """Do the work of `task`. Errors are results: those of one table do not stop others."""
+def run_task(
+    task: task_messages.Task, client: KafkaClient | None = None
+) -> list[task_messages.PartResult]:
+    """Do the work of `task`. Errors are results: those of one table do not stop others.
+
+    Without a `client`, it uses the one that this process keeps for the brokers of the task.
+    """
     with overlapped_writes(task.storage) as writes:
         own = replace(task, storage=writes)
         results = [
-            *(_applied(own) if task.parts else ()),
+            *(_applied(own, client) if task.parts else ()),
             *(rewrite_file(own, file) for file in task.rewritten),
             *(compact_files(own, files) for files in task.compacted),
         ]
@@ -239,19 +244,23 @@ def run_task(task: task_messages.Task) -> list[task_messages.PartResult]:
     return results
 
 
-def _applied(task: task_messages.Task) -> list[task_messages.PartResult]:
+def _applied(
+    task: task_messages.Task, client: KafkaClient | None
+) -> list[task_messages.PartResult]:
     """Apply all parts; an error that names a topic is that of its table alone."""
     left = {part.topic: part for part in task.parts}
     results: list[task_messages.PartResult] = []
     while left:
         try:
-            for result in _results(task, list(left.values())):
+            used = _client(task.kafka) if client is None else client
+            for result in _results(task, used, list(left.values())):
                 results.append(result)
                 del left[result.topic]
             break
         except MirrorError as error:
-            # The connection may be in any state.
-            _forget(task.kafka)
+            if client is None:
+                # The connection may be in any state.
+                _forget(task.kafka)
             topic = error.message.facts.get("topic")
             for failed in [topic] if isinstance(topic, str) and topic in left else list(left):
                 results.append(task_messages.PartResult(failed, error=error))
@@ -260,14 +269,14 @@ def _applied(task: task_messages.Task) -> list[task_messages.PartResult]:
 
 
 def _results(
-    task: task_messages.Task, parts: Sequence[task_messages.TablePart]
+    task: task_messages.Task, client: KafkaClient, parts: Sequence[task_messages.TablePart]
 ) -> Iterator[task_messages.PartResult]:
     """Yield the result of each part as soon as its records are there."""
     by_topic = {part.topic: part for part in parts}
     missing = {part.topic: len(part.ranges) for part in parts}
     pieces: dict[str, list[tuple[OffsetRange, RecordColumns]]] = {topic: [] for topic in by_topic}
     ranges = [span for part in parts for span in part.ranges]
-    for span, columns in read_ranges(_client(task.kafka), ranges, task.bytes_max):
+    for span, columns in read_ranges(client, ranges, task.bytes_max):
         pieces[span.topic].append((span, columns))
         missing[span.topic] -= 1
         if not missing[span.topic]:

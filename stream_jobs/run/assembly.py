@@ -1,23 +1,18 @@
-"""Builds the applier of batches, whose tasks Spark runs, from settings."""
+"""Builds the applier of batches from settings."""
 
 import os
-import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
-
-from pyspark.sql import SparkSession
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.private_folders import own_folder
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.addresses import source_settings
 from stream_jobs.apply.key_index import IndexFolder
-from stream_jobs.apply.task import run_task
-from stream_jobs.apply.task_messages import PartResult, Task
+from stream_jobs.apply.task_messages import Task
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.cuts.cut_target import CutTargetFinder
 from stream_jobs.cuts.state_topics import ProgressTopic, SnapshotTopic
@@ -30,7 +25,6 @@ from stream_jobs.iceberg.rest_catalog import RestCatalog
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.load import load_errors
 from stream_jobs.load.loader import Loader, LoadPlan, RangeRunner, Teller
-from stream_jobs.load.range_task import RangeJob, RangeResult, load_range
 from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.cut_coordinator import CutCoordinator, CutHistory
@@ -50,8 +44,6 @@ from stream_jobs.tables.topic_state import MirrorOffsets, TopicStates
 # https://specifications.freedesktop.org/basedir-spec/latest/
 _STATE_HOME: Final = "XDG_STATE_HOME"
 _HASH_DIGITS: Final = 16
-# Which pool the jobs of a thread belong to. https://spark.apache.org/docs/latest/job-scheduling.html
-SCHEDULER_POOL: Final = "spark.scheduler.pool"
 
 
 def batch_applier(
@@ -222,54 +214,3 @@ def own_checkpoint(settings: Settings) -> str:
     state = os.environ.get(_STATE_HOME) or Path.home() / ".local" / "state"
     folder = Path(state) / "binlog-connector" / "checkpoints" / f"{settings.name}-{digest}"
     return folder.absolute().as_uri()
-
-
-def start_workers(session: SparkSession) -> threading.Thread:
-    """Let Spark start the Python workers of the first batch while the stream starts.
-
-    A failure says nothing here: the first batch meets it again.
-    """
-    context = session.sparkContext
-    cores = context.defaultParallelism
-
-    def run() -> None:
-        with suppress(Exception):
-            context.parallelize(range(cores), cores).map(_import_task).collect()
-
-    thread = threading.Thread(target=run, name="start-workers", daemon=True)
-    thread.start()
-    return thread
-
-
-def _import_task(number: int) -> int:
-    """Run in a worker: to find this function, it has imported what tasks need."""
-    return number
-
-
-def range_runner(session: SparkSession) -> RangeRunner:
-    """Return a function that reads a range in a Spark job of one task, from any thread.
-
-    If the pipeline of this thread has a pool of Spark's scheduler, its loads have another one, so
-    that its batches get their share of the cores beside them.
-    """
-    context = session.sparkContext
-    pool = context.getLocalProperty(SCHEDULER_POOL)
-
-    def run(job: RangeJob) -> RangeResult:
-        if pool is not None:
-            context.setLocalProperty(SCHEDULER_POOL, f"{pool}: first load")
-        (result,) = context.parallelize([job], 1).map(load_range).collect()
-        return result
-
-    return run
-
-
-def spark_runner(session: SparkSession) -> Runner:
-    """Return a function that runs tasks as one Spark job."""
-    context = session.sparkContext
-
-    def run(tasks: Sequence[Task]) -> list[PartResult]:
-        by_task = context.parallelize(tasks, len(tasks)).map(run_task).collect()
-        return [result for results in by_task for result in results]
-
-    return run

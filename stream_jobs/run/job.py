@@ -43,6 +43,7 @@ from stream_jobs.run.spark_checkpoint import delete_unusable_checkpoint
 from stream_jobs.run.spark_session import Catalog, require_one_machine, start_session
 from stream_jobs.run.status_lines import Notices, ProgressListener, StatusLines
 from stream_jobs.run.streaming_query import query_listener, ranges_of, start_query
+from stream_jobs.run.task_runner import range_runner, start_workers, task_runner
 from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.offset_stream import error_message
@@ -213,7 +214,7 @@ class StreamJob:
         settings = self._settings
         context = session.sparkContext
         applier = self._applier = assembly.batch_applier(
-            settings, client, assembly.spark_runner(session), lambda: context.defaultParallelism
+            settings, client, task_runner(session, client), lambda: context.defaultParallelism
         )
         self._metrics.set_aside = lambda: applier.records_set_aside
         self._metrics.loading = lambda: applier.loading
@@ -355,7 +356,7 @@ class StreamJob:
 
     def _load(self, session: SparkSession) -> AbstractContextManager[object]:
         assert self._applier is not None
-        run, tell = assembly.range_runner(session), self._lines.write
+        run, tell = range_runner(session), self._lines.write
         return assembly.table_loader(self._settings, self._applier, run, tell) or nullcontext()
 
     @contextmanager
@@ -397,7 +398,7 @@ def run(settings: Settings, lines: StatusLines, metrics: JobMetrics) -> int:
         code = job.fail(Message(job_errors.SPARK_NOT_STARTED, {"why": error_message(error)}))
         job.wait_for_scrapes()
         return code
-    starting = assembly.start_workers(session)
+    starting = start_workers(session)
     collect_garbage_rarely()
     try:
         code = job.run(session)

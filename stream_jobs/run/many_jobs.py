@@ -32,13 +32,13 @@ from connector.foundation.errors.message import Message
 from stream_jobs.apply.task import collect_garbage_rarely
 from stream_jobs.errors import job_errors
 from stream_jobs.run import job
-from stream_jobs.run.assembly import SCHEDULER_POOL, start_workers
 from stream_jobs.run.console_lines import open_lines
 from stream_jobs.run.metrics import JobMetrics
 from stream_jobs.run.metrics_server import metrics_server
 from stream_jobs.run.pipeline_settings import configuration_files, load_pipelines, session_settings
 from stream_jobs.run.spark_session import start_session
 from stream_jobs.run.status_lines import StatusLines
+from stream_jobs.run.task_runner import SCHEDULER_POOL, start_workers
 from stream_jobs.settings import Settings
 from stream_jobs.source.offset_stream import error_message
 

@@ -300,9 +300,13 @@ def start_session(settings: Settings) -> SparkSession:
 
 def require_one_machine(session: SparkSession, settings: Settings) -> None:
     """Raise ConfigError if tasks on other machines would read a log in a folder of this one."""
-    master = session.sparkContext.master
-    if folder_of(settings.kafka.bootstrap_servers) and not (master or _LOCAL).startswith(_LOCAL):
-        raise ConfigError(setting_errors.FOLDER_ON_CLUSTER, master=master)
+    if folder_of(settings.kafka.bootstrap_servers) and not is_on_this_machine(session):
+        raise ConfigError(setting_errors.FOLDER_ON_CLUSTER, master=session.sparkContext.master)
+
+
+def is_on_this_machine(session: SparkSession) -> bool:
+    """Return whether the tasks of `session` run on the machine of the driver."""
+    return (session.sparkContext.master or _LOCAL).startswith(_LOCAL)
 
 
 def _set_levels(session: SparkSession, settings: Settings) -> None:
