@@ -86,6 +86,11 @@ class ReplicationStream:
         """For how many seconds a server with heartbeats has sent nothing; else 0."""
         return self._monotonic() - self._last_heard if self._has_idled else 0.0
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether the server had more to send at the last receive than was asked for."""
+        return self._receive_bytes > _RECEIVE_BYTES
+
     def receive(self, timeout_seconds: float) -> bytes | None:
         """Return the next event without its OK byte; None if none came in time.
 

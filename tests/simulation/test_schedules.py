@@ -15,7 +15,7 @@ import pytest
 
 from tests.length import length
 from tests.simulation.faults import Fault, Seeded
-from tests.simulation.run import simulate
+from tests.simulation.run import SETTINGS, simulate
 from tests.simulation.story import random_story
 from tests.simulation.verdict import (
     SOURCES,
@@ -34,6 +34,12 @@ STORIES = int(os.environ.get("STORIES", length(short=4, full=130)))
 SCHEDULES_OF_A_STORY = 4
 SEED = os.environ.get("SEED")
 PARTS = 2
+
+
+# Changes wait for others after a commit, and the stream sleeps meanwhile.
+PAUSING = SETTINGS.model_copy(
+    update={"delivery": SETTINGS.delivery.model_copy(update={"commit_pause_ms": 25})}
+)
 
 
 class Kind(NamedTuple):
@@ -67,7 +73,8 @@ def run(kind: Kind, seed: int, happened: Counter[str]) -> list[World]:
     worlds = []
     for number in range(SCHEDULES_OF_A_STORY):
         plan = Seeded(random, last_step=random.choice((60, 150, 300)), extra=kind.extra)
-        world = simulate(chosen.servers, plan, seed=number, by_event=random.random() < 0.5)
+        by_event, settings = random.random() < 0.5, random.choice((SETTINGS, PAUSING))
+        world = simulate(chosen.servers, plan, seed=number, by_event=by_event, settings=settings)
         check_story(chosen, world.broker)
         check_rising(world.broker)
         if kind.standby:

@@ -397,7 +397,22 @@ class SharedSocket:
             # Each call of it is one of the system, too.
             if self._socket.gettimeout() != timeout_seconds:
                 self._socket.settimeout(timeout_seconds)
-            return self._socket.recv(bytes_max)
+            data = self._socket.recv(bytes_max)
+            if timeout_seconds == 0.0 and isinstance(self._socket, ssl.SSLSocket):
+                return self._with_next_records(data, bytes_max)
+            return data
+
+    def _with_next_records(self, data: bytes, bytes_max: int) -> bytes:
+        """Return what came, `data` first: TLS returns one record, and each event may be its own."""
+        came = [data]
+        left = bytes_max - len(data)
+        # The next receive meets an error again, or the end of the connection.
+        with contextlib.suppress(OSError):
+            while data and left > 0:
+                data = self._socket.recv(left)
+                came.append(data)
+                left -= len(data)
+        return b"".join(came)
 
     @property
     def _has_read(self) -> bool:

@@ -1,7 +1,8 @@
 """Commits of the stream: when the next one is due, and the batch that is being committed.
 
 A single change does not wait. Changes that arrive during a commit, or in the pause after it, are
-committed next, so batches X
+committed next, so batches grow with the load. If a source sends nearly as fast as its changes are
+delivered, the stream needs many commits to catch up.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,7 +36,9 @@ class CommitSchedule:
 
     def due_at(self, *, records: bool) -> float:
         """Return when to commit if the source has nothing more to send."""
-        return self.committed_at + (self._pause_seconds if records else _POSITION_SECONDS)
+        if not records:
+            return self.committed_at + _POSITION_SECONDS
+        return min(self.committed_at + self._pause_seconds, self.deadline(records=True))
 
     def deadline(self, *, records: bool) -> float:
         """Return when to commit even if the source sends more."""

@@ -46,6 +46,8 @@ from connector.stream.status.status_collector import fenced_tables
 
 # A current source transaction may end within this time after a stop was requested.
 _DRAIN_SECONDS = 10.0
+# A pause between commits that is as short is slept through, without a look at what comes.
+_NAP_SECONDS = 0.1
 _MS = 1000
 
 
@@ -223,7 +225,12 @@ class Pipeline:
         """Wait for more, or for the end of a commit; commit if nothing came in time."""
         if self._committing is None:
             patience, poll = self._seconds_until(self._schedule.due_at), self._poll_seconds
-            came = self._fill(max(0.0, min(patience, poll)), stop.await_data)
+            wait = max(0.0, min(patience, poll))
+            if 0.0 < wait < _NAP_SECONDS and patience <= poll and not self._stream.is_busy:
+                # What comes before the next commit is then read together.
+                stop.sleep(wait)
+                wait = 0.0
+            came = self._fill(wait, stop.await_data)
             if not came and patience <= poll:
                 self._commit()
         elif not self._fill(0.0, stop.await_data):

@@ -42,3 +42,9 @@ def test_a_change_after_the_pause_is_due_at_once() -> None:
     schedule = CommitSchedule(0.125, 0.0625, now=7.0)
     schedule.batch_started = 9.0
     assert schedule.due_at(records=True) <= 9.0
+
+
+def test_the_interval_ends_a_longer_pause() -> None:
+    schedule = CommitSchedule(0.125, 60.0, now=7.0)
+    schedule.batch_started = 9.0
+    assert (schedule.due_at(records=True), schedule.deadline(records=True)) == (9.125, 9.125)
