@@ -19,12 +19,7 @@ from verification.run import WAITING_MAX
 from verification.small_tables import SmallResults, SmallTables
 from verification.source_moment import SourceMoment
 from verification.table_comparison import Scope, TableComparison
-from verification.table_definitions import (
-    TABLES_OF_A_PART,
-    DefinedTable,
-    TableName,
-    read_tables,
-)
+from verification.table_definitions import TABLES_OF_A_PART, DefinedTable, TableName, read_tables
 from verification.table_queue import Size, TableQueue
 
 Found = tuple[TableName, TableResult]

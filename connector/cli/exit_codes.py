@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from connector.binlog.log_errors import LogRefused, LogTruncated
 from connector.cli import command_errors
-from connector.foundation.errors import (
-    ConfigError,
-    ConnectorError,
-    SourceRefused,
-    TransientError,
-)
+from connector.foundation.errors import ConfigError, ConnectorError, SourceRefused, TransientError
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,8 +1,40 @@
 """The arguments of `verify`."""
 
 from pathlib import Path
+from typing import Final
 
 from connector.foundation.argument_parser import ArgumentParser, decimal_number, whole_number
+
+_EXAMPLES: Final = (
+    ("verify my.toml --mirror stream_job.toml", "all tables"),
+    ("verify my.toml --mirror stream_job.toml shop.orders 'crm.*'", "some of them"),
+    ("verify my.toml --mirror stream_job.toml --repair", "copy the rows that differ again"),
+    (
+        "verify my.toml --mirror stream_job.toml --no-values --json",
+        "for a program, without values",
+    ),
+    ("verify my.toml --replica stream_job.toml", "the tables of the replica"),
+    ("verify my.toml --topics", "everything that the topics and the log still have"),
+    (
+        "verify my.toml --topics --from binlog.000041:4 --to binlog.000042:1187",
+        "between two positions of the log",
+    ),
+    ("verify my.toml --topics --json", "one JSON report, for scripts"),
+    (
+        "verify mysql://audit@db1 --table shop.orders=delta:/lake/orders",
+        "a table that another program writes",
+    ),
+    (
+        "verify my.toml --mirror stream_job.toml --certificate shop.json --sign-key key.pem",
+        "checksums that anybody can compute again",
+    ),
+    (
+        "verify mysql://audit@db1 --tables audit.toml --certificate shop.json",
+        "the same for tables that other programs have made",
+    ),
+    ("verify --check shop.json --public-key public.pem", "from the tables alone"),
+    ("verify mysql://audit@db1 --check shop.json", "from the source alone"),
+)
 
 
 def verify(parser: ArgumentParser) -> None:
@@ -17,34 +49,7 @@ def verify(parser: ArgumentParser) -> None:
         arguments, 3 the log cannot prove all of it, a server refuses, or the mirror does not have
         the cut.
         """,
-        ("verify my.toml --mirror stream_job.toml", "all tables"),
-        ("verify my.toml --mirror stream_job.toml shop.orders 'crm.*'", "some of them"),
-        ("verify my.toml --mirror stream_job.toml --repair", "copy the rows that differ again"),
-        (
-            "verify my.toml --mirror stream_job.toml --no-values --json",
-            "for a program, without values",
-        ),
-        ("verify my.toml --replica stream_job.toml", "the tables of the replica"),
-        ("verify my.toml --topics", "everything that the topics and the log still have"),
-        (
-            "verify my.toml --topics --from binlog.000041:4 --to binlog.000042:1187",
-            "between two positions of the log",
-        ),
-        ("verify my.toml --topics --json", "one JSON report, for scripts"),
-        (
-            "verify mysql://audit@db1 --table shop.orders=delta:/lake/orders",
-            "a table that another program writes",
-        ),
-        (
-            "verify my.toml --mirror stream_job.toml --certificate shop.json --sign-key key.pem",
-            "checksums that anybody can compute again",
-        ),
-        (
-            "verify mysql://audit@db1 --tables audit.toml --certificate shop.json",
-            "the same for tables that other programs have made",
-        ),
-        ("verify --check shop.json --public-key public.pem", "from the tables alone"),
-        ("verify mysql://audit@db1 --check shop.json", "from the source alone"),
+        *_EXAMPLES,
     )
     parser.add_argument(
         "config",

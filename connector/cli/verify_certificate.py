@@ -22,12 +22,7 @@ from verification.certificate import certificate_errors, document
 from verification.certificate.check import CheckedTable, check_source, check_tables, moment_of
 from verification.certificate.foreign_run import ForeignCertification
 from verification.certificate.run import Certification, CertifiedResult, certify, report_of
-from verification.certificate.signature import (
-    check_signature,
-    read_public_key,
-    read_sign_key,
-    sign,
-)
+from verification.certificate.signature import check_signature, read_public_key, read_sign_key, sign
 from verification.foreign.foreign_report import foreign_report
 from verification.report import EXIT_EQUAL, exit_code
 from verification.run_progress import RunProgress

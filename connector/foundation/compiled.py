@@ -20,12 +20,7 @@ import os
 import sys
 from collections.abc import Iterable
 from functools import cache
-from importlib.machinery import (
-    EXTENSION_SUFFIXES,
-    SOURCE_SUFFIXES,
-    FileFinder,
-    SourceFileLoader,
-)
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from pathlib import Path
 from typing import Final, Literal
 

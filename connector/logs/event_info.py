@@ -12,15 +12,7 @@ from typing import Any
 
 from connector.binlog.columns.json_scalars import double_text
 from connector.binlog.event import TransactionPayloadEvent
-from connector.binlog.events import (
-    context,
-    control,
-    gtid_tagged,
-    load,
-    mariadb,
-    query,
-    transaction,
-)
+from connector.binlog.events import context, control, gtid_tagged, load, mariadb, query, transaction
 from connector.binlog.events.format_description import FormatDescriptionEvent, StartEventV3
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import STMT_END_F

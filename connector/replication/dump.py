@@ -31,8 +31,9 @@ from connector.replication import dump_errors
 from connector.replication.protocol import commands
 from connector.replication.protocol.event_stream import EventStream
 from connector.replication.protocol.responses import EofPacket, ErrPacket, SemiSyncAck, split_header
-from connector.replication.server.mysql_server import AwaitData, MysqlServer, SharedSocket
+from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.server_error_numbers import server_error
+from connector.replication.server.shared_socket import AwaitData, SharedSocket
 from connector.replication.start_point import ServerIdentity, StartPoint
 
 HEARTBEATS_PER_READ_TIMEOUT = 3

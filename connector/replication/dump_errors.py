@@ -1,11 +1,6 @@
 """The request for a log: its start, the conversation, and the connection."""
 
-from connector.foundation.errors.code import (
-    ErrorCode,
-    configuration_error,
-    frame,
-    transient_error,
-)
+from connector.foundation.errors.code import ErrorCode, configuration_error, frame, transient_error
 
 CONNECTION_LOST = transient_error(
     "S713",

@@ -25,12 +25,7 @@ from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import with_account
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import iceberg_errors
-from stream_jobs.iceberg.manifests import (
-    UNREADABLE,
-    Manifest,
-    read_manifest,
-    read_manifest_list,
-)
+from stream_jobs.iceberg.manifests import UNREADABLE, Manifest, read_manifest, read_manifest_list
 from stream_jobs.iceberg.metadata import TableMetadata, current_snapshot
 from stream_jobs.iceberg.summary import DELTA_VERSION
 

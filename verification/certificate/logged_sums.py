@@ -12,11 +12,7 @@ from connector.binlog.events.query import QueryEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import file_number
 from connector.binlog.statement import StatementKind, classify
-from connector.binlog.transactions.transaction import (
-    Transaction,
-    changed_rows_in,
-    transactions_of,
-)
+from connector.binlog.transactions.transaction import Transaction, changed_rows_in, transactions_of
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.log_search import add_gtid
 from connector.stream.snapshot.watermark import LogPosition

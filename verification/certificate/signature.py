@@ -14,10 +14,7 @@ from typing import Final
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    load_pem_private_key,
-    load_pem_public_key,
-)
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
 from connector.foundation.errors import ConfigError, SourceRefused
 from verification.certificate import certificate_errors

@@ -16,11 +16,7 @@ from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent
 from connector.binlog.statement import Statement, StatementKind, classify
-from connector.binlog.transactions.transaction import (
-    Transaction,
-    changed_rows_in,
-    transactions_of,
-)
+from connector.binlog.transactions.transaction import Transaction, changed_rows_in, transactions_of
 from stream_jobs.errors import MirrorError
 from verification.digests import Digest
 from verification.foreign import foreign_errors

@@ -16,13 +16,7 @@ from typing import final
 
 from mypy_extensions import i64
 
-from connector.binlog.gtid import (
-    GtidSet,
-    MariadbGtid,
-    MariadbGtidSet,
-    contains_all,
-    parse_gtid_set,
-)
+from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet, contains_all, parse_gtid_set
 from connector.binlog.header import FIRST_POSITION
 from connector.foundation.contract import PROGRESS_TOPIC_SUFFIX
 from connector.foundation.control_records import PreparedXaRecord, ProgressRecord

@@ -32,7 +32,7 @@ from connector.foundation import errors
 from connector.foundation.operating_system import StopSignals
 from connector.foundation.settings.configuration import in_lower_case
 from connector.replication import answer_errors
-from connector.replication.server.mysql_server import AwaitData
+from connector.replication.server.shared_socket import AwaitData
 from connector.stream.run import run_errors
 from connector.stream.run.assembly import assemble
 from connector.stream.run.commits import CommitSchedule, PendingCommit

@@ -11,8 +11,9 @@ from connector.foundation.errors import SourceUnavailable
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication import dump_errors
 from connector.replication.protocol.result_set import ResultSet, RowReceiver, TextRows
-from connector.replication.server.mysql_server import MysqlServer, SharedSocket
+from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.server_error_numbers import server_error
+from connector.replication.server.shared_socket import SharedSocket
 from connector.replication.start_point import ServerIdentity
 from connector.stream.envelope.copied_chunk import Chunk
 from connector.stream.envelope.selected_rows import SelectRowWriter

@@ -12,7 +12,7 @@ import pytest
 
 from connector.foundation.settings.sections import TlsSettings
 from connector.replication.server.authentication import context_of
-from connector.replication.server.mysql_server import SharedSocket
+from connector.replication.server.shared_socket import SharedSocket
 from tests.replication.server.impostor import own_certificate
 
 if TYPE_CHECKING:
