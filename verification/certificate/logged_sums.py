@@ -106,7 +106,7 @@ class LoggedSums:
             for transaction in transactions_of(with_times(log.events(), times)):
                 committed = times.pop((transaction.file, transaction.position), 0)
                 self._read(transaction, change_of(transaction, committed, end_us), take)
-        self._rows.flush(take)
+        self._rows.finish(take)
         self._position = f"{log.name}:{log.position}"
 
     def tells(self, moment: SnapshotPosition) -> bool:
@@ -194,7 +194,7 @@ class LoggedSums:
         if kind is StatementKind.TRUNCATE:
             return True
         facts = {"table": ".".join(self._names), "statement": kind.value}
-        raise MirrorError(foreign_errors.TABLE_CHANGED, **facts)
+        raise MirrorError(foreign_errors.TABLE_CHANGED, **facts) from self._rows.failure
 
     def _take(self, images: LoggedImages, ranges: KeyRanges) -> None:
         """Add images to what their transactions have changed."""

@@ -71,7 +71,7 @@ class LogStates:
                     self._rows.read(event, rows, change, self._take)
             if self._is_xa:
                 self._rows.flush(self._take)
-        self._rows.flush(self._take)
+        self._rows.finish(self._take)
 
     def complete(self) -> None:
         """Add what TRUNCATE says of keys that no row names."""
@@ -101,8 +101,9 @@ class LogStates:
             self._emptied.append(change)
         elif altered is None:
             facts = {"table": ".".join(self._names), "statement": statement.kind.value}
-            raise MirrorError(foreign_errors.TABLE_CHANGED, **facts)
+            raise MirrorError(foreign_errors.TABLE_CHANGED, **facts) from self._rows.failure
         else:
+            self._rows.restart()
             altered(statement)
 
     def _xa(self, verb: list[str], change: Change) -> None:

@@ -2,6 +2,9 @@
 
 The log may lack names, signs and labels of columns (binlog_row_metadata=MINIMAL). The table's
 definition has them: columns are matched by their places.
+
+Rows from before a statement that changes columns may not fit the definition. That fails only if no
+such statement follows: the caller, which reads the statements, knows.
 """
 
 from collections.abc import Callable
@@ -26,6 +29,8 @@ from verification.foreign.row_states import UNKNOWN, Change, Value
 # Images that are decoded together.
 _IMAGES: Final = 4000
 _FIRST_COLUMNS: Final = 8  # of a batch: those of the change
+# What values raise if they are read as those of other columns.
+_OTHER_COLUMNS: Final = (pa.ArrowException, ArithmeticError, LookupError, TypeError, ValueError)
 _BITS: Final = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 
 
@@ -58,12 +63,29 @@ class LoggedRows:
         self._table: TableRows | None = None
         self._map: TableMapEvent | None = None
         self._changes: list[tuple[int, Change]] = []  # images of each event
+        # Why rows do not fit the definition; none are read after them.
+        self.failure: Exception | None = None
 
     def read(self, event: Event, rows: RowsEvent, change: Change, take: Take) -> None:
         """Read the rows of an event; `take` gets them now or later, in order.
 
         Raises EventError for a row that cannot be read.
         """
+        if self.failure is None:
+            self._read(event, rows, change, take)
+
+    def finish(self, take: Take) -> None:
+        """Hand over the rest; raises `failure`."""
+        self.flush(take)
+        if self.failure is not None:
+            raise self.failure
+
+    def restart(self) -> None:
+        """Forget what was read, and what failed: the next rows have other columns."""
+        self._table = self.failure = None
+        self._changes = []
+
+    def _read(self, event: Event, rows: RowsEvent, change: Change, take: Take) -> None:
         if self._table is None or not self._table.takes(rows.table_map):
             self.flush(take)
             self._table = TableRows(rows, dates_as_text=True)
@@ -77,9 +99,14 @@ class LoggedRows:
 
     def flush(self, take: Take) -> None:
         """Hand over what was read."""
-        if self._table is None or not self._table.count:
-            return
-        batch = self._table.batch()
+        if self.failure is None and self._table is not None and self._table.count:
+            try:
+                self._flush(self._table, take)
+            except _OTHER_COLUMNS as error:
+                self.failure = error
+
+    def _flush(self, table: TableRows, take: Take) -> None:
+        batch = table.batch()
         changes = [change for count, change in self._changes for _ in range(count)]
         self._changes = []
         data, partial = self._typed(batch)

@@ -188,3 +188,16 @@ def test_a_table_that_changes_is_not_finished(
         with pytest.raises(MirrorError) as raised:
             check.run()
     assert raised.value.code is code
+
+
+def test_rows_from_before_an_alter_do_not_hide_it(table: ForeignTable) -> None:
+    table.execute(
+        "ALTER TABLE orders ADD COLUMN old VARCHAR(9) NOT NULL DEFAULT 'x' FIRST",
+        "DO SLEEP(3)",
+        "UPDATE orders SET note = 'newer' WHERE id = 3",
+        "ALTER TABLE orders DROP COLUMN old",
+        "UPDATE orders SET note = 'newest' WHERE id = 4",
+    )
+    with foreign_tables.comparison(table) as check, pytest.raises(MirrorError) as raised:
+        check.run()
+    assert raised.value.code is foreign_errors.TABLE_CHANGED
