@@ -37,6 +37,9 @@ _OF_ONE_TABLE = (
 )
 
 _TableName: TypeAlias = tuple[str, str]
+# A table, and the surrogate key that orders its rows; "" for the key of the table. Copies with
+# conditions may read one table in several orders.
+_TableOrder: TypeAlias = tuple[_TableName, str]
 # Reads at most so many rows and bytes of a job by a SELECT with a clause at its end; returns the
 # rows, and whether these are all of the statement.
 ReadRows: TypeAlias = Callable[
@@ -51,23 +54,21 @@ def plan_group(
 
     Raises the errors of the session.
     """
-    described = _described(
-        session, [((one.database, one.table), one.surrogate_key) for one in job.jobs]
-    )
+    described = _described(session, [_order(one) for one in job.jobs])
     statistics = {
         (database, table): row
-        for database, tables in by_database(described).items()
+        for database, tables in by_database({name for name, _ in described}).items()
         for table, (row,) in rows_by_table(session, STATISTICS, "1", database, tables).items()
     }
     end = log_end(session)
     plans = []
     for one in job.jobs:
-        name = one.database, one.table
-        if name not in described or name not in statistics:
+        name, key = _order(one)
+        if (name, key) not in described or name not in statistics:
             continue
         try:
             plans.append(
-                plan_described(session, one, described[name], statistics[name], end, settings)
+                plan_described(session, one, described[name, key], statistics[name], end, settings)
             )
         except _OF_ONE_TABLE as error:
             _require_open(error)
@@ -98,9 +99,8 @@ def read_group(
         for one, chunk, is_last, read_us in read:
             left -= chunk.size
             chunks.append(jobs.ChunkRead(one, chunk, one.limit, is_last, end, read_us, seconds))
-    wanted = [(_name(chunk.job.table), chunk.job.table.surrogate_key) for chunk in chunks]
-    now = _described(session, wanted)
-    same = [chunk for chunk in chunks if now.get(_name(chunk.job.table)) == chunk.job.table]
+    now = _described(session, [_order_of(chunk.job.table) for chunk in chunks])
+    same = [chunk for chunk in chunks if now.get(_order_of(chunk.job.table)) == chunk.job.table]
     return jobs.GroupRead(job, same)
 
 
@@ -129,28 +129,35 @@ def _read_part(
 
 
 def _described(
-    session: SelectSession, wanted: Iterable[tuple[_TableName, str]]
-) -> dict[_TableName, SelectedTable]:
-    """Return the current forms of tables, by name, which are read by a surrogate key if not "".
+    session: SelectSession, wanted: Iterable[_TableOrder]
+) -> dict[_TableOrder, SelectedTable]:
+    """Return the current forms of tables, in the order that each is read in.
 
     Those that a SELECT of their own has to describe are left out.
     """
-    keys = dict(wanted)
+    keys: dict[_TableName, set[str]] = {}
+    for name, key in wanted:
+        keys.setdefault(name, set()).add(key)
     described = {}
     for database, tables in by_database(keys).items():
         for table, definition in read_definitions(session, database, tables).items():
             name = database, table
-            if name not in keys:
-                continue
-            try:
-                described[name] = SelectedTable.of_definition(session, name, definition, keys[name])
-            except _OF_ONE_TABLE as error:
-                _require_open(error)
+            for key in keys.get(name, ()):
+                try:
+                    table_now = SelectedTable.of_definition(session, name, definition, key)
+                except _OF_ONE_TABLE as error:
+                    _require_open(error)
+                else:
+                    described[name, key] = table_now
     return described
 
 
-def _name(table: SelectedTable) -> _TableName:
-    return table.schema.database, table.schema.table
+def _order(one: jobs.PlanJob) -> _TableOrder:
+    return (one.database, one.table), one.surrogate_key
+
+
+def _order_of(table: SelectedTable) -> _TableOrder:
+    return (table.schema.database, table.schema.table), table.surrogate_key
 
 
 def _require_open(error: errors.ConnectorError) -> None:

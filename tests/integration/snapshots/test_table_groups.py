@@ -90,6 +90,41 @@ def test_a_plan_of_several_tables_is_that_of_each(
     assert jobs.left_out(result) == {4, 5}
 
 
+@pytest.mark.parametrize("keys", [("v", ""), ("", "v")])
+def test_copies_of_one_table_keep_their_orders(
+    settings: SourceSettings,
+    session: SelectSession,
+    source: Source,
+    schema: str,
+    keys: tuple[str, str],
+) -> None:
+    source.execute(f"CREATE TABLE {schema}.d (id INT PRIMARY KEY, v VARCHAR(9) NOT NULL UNIQUE)")
+    plans = [
+        jobs.PlanJob(number, schema, "d", f"id > {number}", surrogate_key=key)
+        for number, key in enumerate(keys)
+    ]
+    result = answer(settings, jobs.PlanGroup(tuple(plans)))
+    assert isinstance(result, jobs.GroupPlanned)
+    assert [one.table.surrogate_key for one in result.plans] == list(keys)
+    alone = [plan(session, job, SETTINGS) for job in plans]
+    assert result.plans == [replace(one, end=result.plans[0].end) for one in alone]
+    tables = [one.table for one in result.plans]
+    chunks = [chunk_job(session, table, number) for number, table in enumerate(tables)]
+    assert rows_of(answer(settings, jobs.ChunkGroup(tuple(chunks), BYTES_MAX))) == {0: 0, 1: 0}
+
+
+def test_a_surrogate_key_that_cannot_be_used_is_refused_beside_another_copy(
+    settings: SourceSettings, schema: str
+) -> None:
+    plans = [
+        jobs.PlanJob(0, schema, "a", surrogate_key="v"),  # which may be NULL, and is not unique
+        jobs.PlanJob(1, schema, "a", "id = 1"),
+    ]
+    result = answer(settings, jobs.PlanGroup(tuple(plans)))
+    assert isinstance(result, jobs.GroupPlanned)
+    assert jobs.left_out(result) == {0}
+
+
 def test_tables_of_a_group_have_one_watermark(
     settings: SourceSettings, session: SelectSession, source: Source, schema: str
 ) -> None:
