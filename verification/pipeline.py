@@ -125,7 +125,7 @@ class Pipeline:
         self._moment_looks = SharedLook(self._look_at_moment)
         # Where the log ended after each moment, and the moment.
         self._moments: list[tuple[LogPosition, SourceMoment]] = []
-        self._is_closed = False
+        self.is_closed = False
         try:
             # It reads no records: it knows all topics.
             self._offsets_consumer = self._consumer()
@@ -308,7 +308,7 @@ class Pipeline:
 
     def close(self) -> None:
         """Close the connections: threads that still use them fail."""
-        self._is_closed = True
+        self.is_closed = True
         self.session.close()
         self._sessions.close()
         self._consumers.close()
@@ -360,7 +360,7 @@ class Pipeline:
     def _look_at_progress(
         self, names: Collection[tuple[str, str]]
     ) -> dict[tuple[str, str], _PipelineState]:
-        if self._is_closed:
+        if self.is_closed:
             raise RuntimeError(_CLOSED)
         follower = self._follower
         follower.look()

@@ -172,7 +172,9 @@ class Rounds:
         except ConnectorError as error:
             return TableResult(".".join(name), error=error)
         except Exception as error:  # noqa: BLE001 # a defect must not keep others from their turn
-            self._on_defect(".".join(name), error)
+            # The run may have ended meanwhile, because source or Kafka are away.
+            if not self._pipeline.is_closed:
+                self._on_defect(".".join(name), error)
             return TableResult(".".join(name), unsettled=1)
 
     def _ended(self, most: int, *, waits: bool) -> Iterator[Found]:
