@@ -112,7 +112,7 @@ def _proof_lines(moment: document.Moment | None, reason: str | None) -> Iterable
 
 def _write(
     path: Path,
-    certificate: document.Certificate | document.ForeignCertificate | None,
+    certificate: document.AnyCertificate | None,
     key: Ed25519PrivateKey | None,
 ) -> None:
     """Write and sign a certificate, if there is one."""
@@ -184,10 +184,7 @@ def check_certificate(arguments: Namespace) -> int:
     return exit_code({result.verdict for result in results})
 
 
-Every = document.Certificate | document.ForeignCertificate
-
-
-def _only_gtid_set(certificate: Every) -> str | None:
+def _only_gtid_set(certificate: document.AnyCertificate) -> str | None:
     """Return the GTID set at which all tables are equal; None if each has its own."""
     if isinstance(certificate, document.Certificate):
         return certificate.source.gtid_set
@@ -195,7 +192,7 @@ def _only_gtid_set(certificate: Every) -> str | None:
     return sets.pop() if len(sets) == 1 else None
 
 
-def _where(certificate: Every) -> str:
+def _where(certificate: document.AnyCertificate) -> str:
     """Return the moment of all tables, or how many moments there are."""
     if isinstance(certificate, document.Certificate):
         return certificate.source.gtid_set or certificate.source.position

@@ -20,6 +20,7 @@ from stream_jobs.load.range_task import RangeJob, RangeResult, load_range
 from stream_jobs.run.spark_session import is_on_this_machine
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables.table_work import Runner
+from stream_jobs.tables.task_plan import records_of
 
 # Which pool the jobs of a thread belong to. https://spark.apache.org/docs/latest/job-scheduling.html
 SCHEDULER_POOL: Final = "spark.scheduler.pool"
@@ -51,8 +52,7 @@ def small_task(tasks: Sequence[Task]) -> Task | None:
     if any(task.rewritten or task.compacted for task in tasks):
         return None
     parts = [part for task in tasks for part in task.parts]
-    records = sum(span.end - span.start for part in parts for span in part.ranges)
-    if len(parts) > _TABLES_MAX or records > _RECORDS_MAX:
+    if len(parts) > _TABLES_MAX or sum(map(records_of, parts)) > _RECORDS_MAX:
         return None
     # Tables of so few records are not split, so each has one part.
     return tasks[0].doing(parts=tuple(parts))

@@ -91,22 +91,22 @@ def distribute_parts(
     parts: Sequence[TablePart], tasks: int, whole: frozenset[str] = frozenset()
 ) -> list[list[TablePart]]:
     """Return the parts of each task; topics in `whole` are not split."""
-    total = sum(_records(part) for part in parts)
+    total = sum(records_of(part) for part in parts)
     tasks = max(1, min(tasks, total // _TASK_RECORDS))
     share = max(_SPLIT_RECORDS, -(-total // tasks))
     pieces = []
     for part in parts:
-        is_large = _records(part) > share and part.topic not in whole
+        is_large = records_of(part) > share and part.topic not in whole
         pieces += _pieces(part, tasks) if is_large else [part]
     bins: list[list[TablePart]] = [[] for _ in range(tasks)]
     # What each has already: to add it up for each part takes the square of their number.
     loads, topics = [0] * tasks, [set[str]() for _ in range(tasks)]
-    for part in sorted(pieces, key=_records, reverse=True):
+    for part in sorted(pieces, key=records_of, reverse=True):
         # A task has one part of a table.
         free = [number for number in range(tasks) if part.topic not in topics[number]]
         least = min(free or range(tasks), key=loads.__getitem__)
         bins[least].append(part)
-        loads[least] += _records(part)
+        loads[least] += records_of(part)
         topics[least].add(part.topic)
     return [own for own in bins if own]
 
@@ -130,5 +130,6 @@ def _length(span: OffsetRange) -> int:
     return max(0, span.end - span.start)
 
 
-def _records(part: TablePart) -> int:
+def records_of(part: TablePart) -> int:
+    """Return how many records a part reads at most."""
     return sum(map(_length, part.ranges))

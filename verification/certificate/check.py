@@ -29,10 +29,10 @@ from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from stream_jobs.tables.mirror_table import MirrorTable
 from verification.certificate import certificate_errors, range_sums
 from verification.certificate.document import (
+    AnyCertificate,
     Certificate,
     CertifiedForeignTable,
     CertifiedTable,
-    ForeignCertificate,
     Moment,
     RangeSums,
     SourceState,
@@ -48,7 +48,6 @@ from verification.row_text import MirrorText, RowText
 
 Show = Callable[[str, int, int], None]
 # Of either form.
-Every = Certificate | ForeignCertificate
 Own = CertifiedTable | CertifiedForeignTable
 
 
@@ -106,7 +105,7 @@ class CheckedTable:
         }
 
 
-def check_tables(certificate: Every, show: Show) -> Iterator[CheckedTable]:
+def check_tables(certificate: AnyCertificate, show: Show) -> Iterator[CheckedTable]:
     """Compute the certificate again from the versions of tables; yield each result."""
     for own in certificate.tables:
         result = _begun(certificate, own, "table")
@@ -123,13 +122,13 @@ def check_tables(certificate: Every, show: Show) -> Iterator[CheckedTable]:
         yield result
 
 
-def _begun(certificate: Every, own: Own, side: str) -> CheckedTable:
+def _begun(certificate: AnyCertificate, own: Own, side: str) -> CheckedTable:
     return CheckedTable(
         own.table, side, moment_of(certificate, own).gtid_set, ranges=len(own.ranges)
     )
 
 
-def moment_of(certificate: Every, own: Own) -> SourceState | Moment:
+def moment_of(certificate: AnyCertificate, own: Own) -> SourceState | Moment:
     """Return the moment of a table."""
     if isinstance(own, CertifiedForeignTable):
         return own.moment
@@ -230,7 +229,7 @@ def _add_rows(
 
 
 def check_source(
-    certificate: Every, settings: SourceSettings, show: Show
+    certificate: AnyCertificate, settings: SourceSettings, show: Show
 ) -> Iterator[CheckedTable]:
     """Compute the certificate again from the tables of a server; yield each result.
 

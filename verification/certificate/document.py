@@ -18,7 +18,8 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from connector.foundation.errors import ConfigError, SourceRefused
-from verification.certificate import certificate_errors
+from verification.certificate import certificate_errors, range_sums
+from verification.key_ranges import KeyNumber, KeyRanges
 
 FORM: Final = "binlog-connector certificate"
 VERSION: Final = 1
@@ -212,10 +213,23 @@ class Signature(_Part):
     value: str  # base64 of 64 bytes
 
 
+def summed_range(
+    ranges: KeyRanges, key: KeyNumber | None, sums: range_sums.Sums, place: int
+) -> RangeSums:
+    """Return what a certificate says of the range at `place`."""
+    low, high = range_sums.bounds_of(ranges, key, place)
+    return RangeSums(
+        part=place, low=low, high=high, rows=int(sums.rows[place]), sums=sums.totals(place)
+    )
+
+
+AnyCertificate = Certificate | ForeignCertificate
+
+
 class SignedCertificate(_Part):
     """The content of a file."""
 
-    certificate: Certificate | ForeignCertificate = Field(discriminator="version")
+    certificate: AnyCertificate = Field(discriminator="version")
     sha256: str  # of the canonical text, in hexadecimal digits
     signature: Signature | None
 

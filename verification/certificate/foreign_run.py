@@ -195,11 +195,8 @@ def _table(
         rows=int(proven.sums.rows.sum()),
         source_sql=proven.source_sql,
         table_sql=None if version.view is None else proven.table_sql,
-        ranges=[_range(proven, place) for place in range(len(proven.ranges))],
+        ranges=[
+            document.summed_range(proven.ranges, proven.key, proven.sums, place)
+            for place in range(len(proven.ranges))
+        ],
     )
-
-
-def _range(proven: ProvenVersion, place: int) -> document.RangeSums:
-    low, high = range_sums.bounds_of(proven.ranges, proven.key, place)
-    rows, sums = int(proven.sums.rows[place]), proven.sums.totals(place)
-    return document.RangeSums(part=place, low=low, high=high, rows=rows, sums=sums)

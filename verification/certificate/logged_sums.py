@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import file_number
-from connector.binlog.statement import StatementKind, classify
+from connector.binlog.statement import StatementKind
 from connector.binlog.transactions.transaction import Transaction, changed_rows_in, transactions_of
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.log_search import add_gtid
@@ -20,7 +20,7 @@ from stream_jobs.errors import MirrorError
 from verification.certificate import range_sums
 from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping
-from verification.foreign.log_states import CHANGES_COLUMNS, change_of, with_times
+from verification.foreign.log_states import change_of, statement_on, with_times
 from verification.foreign.logged_rows import LoggedImages, LoggedRows, Take
 from verification.foreign.row_states import Change
 from verification.foreign.source_log import log_since, opened_log
@@ -182,18 +182,12 @@ class LoggedSums:
         Rows of an XA transaction are in the log before anybody sees them. Raises MirrorError for a
         statement after which the table has other columns.
         """
-        statement = classify(body.query)
-        kind = statement.kind
-        if kind is StatementKind.XA:
-            return True
-        if kind not in CHANGES_COLUMNS and kind is not StatementKind.TRUNCATE:
+        statement = statement_on(self._names, body)
+        if statement is None:
             return False
-        statement.resolve(body.schema, lower_case=False)
-        if self._names not in statement.tables:
-            return False
-        if kind is StatementKind.TRUNCATE:
+        if statement.kind in (StatementKind.XA, StatementKind.TRUNCATE):
             return True
-        facts = {"table": ".".join(self._names), "statement": kind.value}
+        facts = {"table": ".".join(self._names), "statement": statement.kind.value}
         raise MirrorError(foreign_errors.TABLE_CHANGED, **facts) from self._rows.failure
 
     def _take(self, images: LoggedImages, ranges: KeyRanges) -> None:

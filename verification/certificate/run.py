@@ -161,7 +161,9 @@ class _Run:
         finally:
             source.close()
         result.rows, result.ranges = int(proven.mirror.rows.sum()), len(proven.ranges)
-        result.different = [_bounds(proven, place) for place in proven.different]
+        result.different = [
+            range_sums.bounds_of(proven.ranges, proven.key, place) for place in proven.different
+        ]
         if not result.different:
             self._tables.append(self._table(source, mirror, version, proven))
 
@@ -187,7 +189,10 @@ class _Run:
             rows=int(proven.mirror.rows.sum()),
             source_sql=proven.source_sql,
             table_sql=proven.table_sql,
-            ranges=[_range(proven, place) for place in range(len(proven.ranges))],
+            ranges=[
+                document.summed_range(proven.ranges, proven.key, proven.mirror, place)
+                for place in range(len(proven.ranges))
+            ],
         )
 
     def _iceberg(self, source: SourceTable, path: str) -> document.IcebergSnapshot | None:
@@ -246,16 +251,6 @@ def _quoted(text: str) -> str:
 
 def _view(scan: str) -> str:
     return f"CREATE OR REPLACE VIEW {range_sums.VIEW} AS SELECT * FROM {scan}"  # noqa: S608 - a quoted path
-
-
-def _bounds(proven: table_proof.ProvenTable, place: int) -> tuple[str | None, str | None]:
-    return range_sums.bounds_of(proven.ranges, proven.key, place)
-
-
-def _range(proven: table_proof.ProvenTable, place: int) -> document.RangeSums:
-    low, high = _bounds(proven, place)
-    rows, sums = int(proven.mirror.rows[place]), proven.mirror.totals(place)
-    return document.RangeSums(part=place, low=low, high=high, rows=rows, sums=sums)
 
 
 def report_of(results: Sequence[CertifiedResult]) -> list[dict[str, Any]]:

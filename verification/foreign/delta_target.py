@@ -137,10 +137,7 @@ class DeltaTarget(FolderTarget):
         listing = self._log.list()
         if listing.newest_version is None:
             raise MirrorError(foreign_errors.NO_TARGET, target=self.name)
-        state = LogState(self.name)
-        parts = listing.checkpoint_until(number)
-        if parts is not None:
-            checkpoint.read(self.storage, self.folder, parts, state)
+        state = self._state_of(listing.checkpoint_until(number))
         for each in range(state.version + 1, number + 1):
             state.replay(each, self._log.content(each))
         return self._take(state)
@@ -171,12 +168,16 @@ class DeltaTarget(FolderTarget):
         listing = self._log.list_newest()
         if listing.newest_version is None:
             raise MirrorError(foreign_errors.NO_TARGET, target=self.name)
+        state = self._state_of(listing.last_checkpoint)
+        if listing.last_checkpoint is None:
+            state.replay(0, self._log.content(0))
+        return state
+
+    def _state_of(self, parts: checkpoint.CheckpointParts | None) -> LogState:
+        """Return what a checkpoint has; None: nothing, before the first version."""
         state = LogState(self.name)
-        parts = listing.last_checkpoint
         if parts is not None:
             checkpoint.read(self.storage, self.folder, parts, state)
-        else:
-            state.replay(0, self._log.content(0))
         return state
 
     def _constants(self, file: DataFile) -> dict[str, pa.Scalar]:

@@ -25,7 +25,7 @@ from verification.foreign.row_states import UNKNOWN, Change, KeyStates, Value
 
 _US: Final = 1_000_000
 # CREATE TABLE IF NOT EXISTS is logged also if there is a table; others begin without rows.
-CHANGES_COLUMNS: Final = frozenset(
+_CHANGES_COLUMNS: Final = frozenset(
     {StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE, StatementKind.DROP_TABLE}
 )
 
@@ -85,14 +85,11 @@ class LogStates:
         body = event.body
         if not isinstance(body, QueryEvent):
             return
-        statement = classify(body.query)
+        statement = statement_on(self._names, body)
+        if statement is None:
+            return
         if statement.kind is StatementKind.XA:
             self._xa(body.query.upper().split()[1:2], change)
-            return
-        if statement.kind not in CHANGES_COLUMNS and statement.kind is not StatementKind.TRUNCATE:
-            return
-        statement.resolve(body.schema, lower_case=False)
-        if self._names not in statement.tables:
             return
         self._rows.flush(self._take)
         if statement.kind is StatementKind.TRUNCATE:
@@ -132,6 +129,18 @@ class LogStates:
         for emptied in self._emptied:
             states.add(UNKNOWN, None, emptied)
         return states
+
+
+def statement_on(names: tuple[str, str], body: QueryEvent) -> Statement | None:
+    """Return a statement if it tells of rows or columns of a table, or of an XA transaction."""
+    statement = classify(body.query)
+    kind = statement.kind
+    if kind is StatementKind.XA:
+        return statement
+    if kind not in _CHANGES_COLUMNS and kind is not StatementKind.TRUNCATE:
+        return None
+    statement.resolve(body.schema, lower_case=False)
+    return statement if names in statement.tables else None
 
 
 def change_of(transaction: Transaction, committed_us: int, end_us: int) -> Change:
