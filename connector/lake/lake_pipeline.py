@@ -12,7 +12,7 @@ import shlex
 import socket
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from connector.foundation.errors import ConfigError, DefiniteError
@@ -27,8 +27,10 @@ from connector.stream.status.status_client import NoAnswer, fetch_status
 from local_stack.java import java_runtime
 from local_stack.process import GuardedProcess, log_tail
 from stream_jobs.cuts import NO_KEY, Cut, latest_cut
+from stream_jobs.cuts.state_topics import COPYING, ProgressTopic
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.settings import Settings as JobSettings
+from stream_jobs.source.client import KafkaClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +56,7 @@ class LakePipeline:
         """Raises ConfigError for wrong files, and DefiniteError if the log is not there."""
         self.folder = folder
         self._settings = load_settings(folder.connector_config)
+        self._job = JobSettings.load(folder.job_config)
         self._require_same_log()
         self._look_at_log()
         self._processes: dict[str, tuple[GuardedProcess, Path]] = {}
@@ -105,16 +108,26 @@ class LakePipeline:
         """Wait until the tables have all that the source has committed by now; return that cut.
 
         It may leave out tables that cannot go on (`require_all`). `on_look` is called several times
-        a second. Raises as `check`, and SourceUnavailable or SourceRefused if the source does not
-        say what it has committed.
+        a second. Raises as `check`; SourceUnavailable or SourceRefused if the source does not say
+        what it has committed; MirrorError if the log or a cut cannot be read.
         """
         while not self._is_streaming():
             self._look(on_look)
         with MysqlServer.connect(self._settings.source) as server:
             log = read_source_log(server)
+        # A copy moves neither GTIDs nor the position of an idle source, but it counts in sequences.
+        while (seq := self._delivered_seq()) is None:
+            self._look(on_look)
         while True:
             cut = self.last_cut()
-            if cut is not None and log.is_within(cut.gtid, cut.position) and self._is_streaming():
+            if (
+                cut is not None
+                and cut.seq >= seq
+                and log.is_within(cut.gtid, cut.position)
+                # The reason for a shard's mirror names the shard first.
+                and not any(why.endswith(COPYING) for why in cut.left_out.values())
+                and self._is_streaming()
+            ):
                 return cut
             self._look(on_look)
 
@@ -128,7 +141,7 @@ class LakePipeline:
     def _require_same_log(self) -> None:
         """Raise ConfigError unless the job reads what the connector writes."""
         ours = self._settings.kafka
-        others = JobSettings.load(self.folder.job_config).kafka
+        others = self._job.kafka
         for key in ("bootstrap_servers", "topic_prefix"):
             here, there = getattr(ours, key), getattr(others, key)
             if here != there:
@@ -196,6 +209,13 @@ class LakePipeline:
             and status.state.state not in _BEFORE_STREAMING
             and not any(table.copy and table.copy.phase != _FAILED for table in status.tables)
         )
+
+    def _delivered_seq(self) -> str | None:
+        """Return the sequence that all changes in the log are below; None before the first ones."""
+        kafka = self._job.kafka
+        with closing(KafkaClient(kafka.facts())) as client:
+            newest = ProgressTopic(client, kafka.topic_prefix).newest()
+        return None if newest is None else str(newest.bound.unpack())
 
     def _look(self, on_look: Callable[[], None]) -> None:
         self.check()

@@ -18,7 +18,7 @@ comes after that transaction.
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from connector.foundation.errors.message import Message
@@ -44,7 +44,8 @@ class CutTarget(NamedTuple):
 
     delivered: DeliveredPosition
     ends: Mapping[str, Mapping[int, int]]  # by topic and partition
-    # Tables that do not have all rows of this moment when they have come to it, and why.
+    # Tables that do not have all rows of this moment when they have come to it, and why; also those
+    # that have no topic yet.
     incomplete: Mapping[str, str]
 
 
@@ -95,6 +96,22 @@ class CutTargetFinder:
             self.problem = Message(cut_errors.SEVERAL, {"topic": self._progress.topic})
             return None
         return newest
+
+    def has_copied(self, names: Collection[str]) -> bool:
+        """Return whether the copy of a table in `names`, which was under way, has ended.
+
+        Raises MirrorError if the brokers do not answer.
+        """
+        newest = self._progress.newest()
+        if newest is None or not names:
+            return False
+        if math.isinf(self._looked_at):
+            self._discover()
+        place, copied = (self._copies.topic, 0), set(newest.cascaded)
+        if place in self._control:
+            reasons = self._copies.incomplete(self._client.end_offsets([place])[place])
+            copied.update(name for name, why in reasons.items() if why == COPYING)
+        return not copied.issuperset(names)
 
     @property
     def progress_topic(self) -> str:
@@ -157,6 +174,7 @@ class CutTargetFinder:
         """Return the tables that may lack rows of copies at `delivered`, and why."""
         now = self._copies.incomplete(ends.get((self._copies.topic, 0), 0))
         now |= dict.fromkeys(delivered.cascaded, COPYING)
+        now = {name: why for name, why in now.items() if not self._filter.skips(name)}
         if is_quiet and ends[self._progress.topic, 0] == self._progress.read_to:
             self._incomplete = delivered.bound, now
             return now

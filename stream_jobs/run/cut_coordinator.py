@@ -27,7 +27,7 @@ from connector.foundation.errors.message import Message
 from stream_jobs.cuts import cut_errors
 from stream_jobs.cuts.cut import NO_KEY, Cut, CutStore, CutTable
 from stream_jobs.cuts.cut_target import CutTarget, CutTargetFinder
-from stream_jobs.cuts.state_topics import DeliveredPosition
+from stream_jobs.cuts.state_topics import COPYING, DeliveredPosition
 from stream_jobs.delta.housekeeping import Retention
 from stream_jobs.delta.log import now
 from stream_jobs.delta.table import DeltaTable
@@ -136,9 +136,12 @@ class CutCoordinator:
         self._target = None
 
     def has_news(self) -> bool:
-        """Return whether the source has gone on since the last cut."""
+        """Return whether the source has gone on since the last cut, or a copy has ended."""
         newest, last = self._targets.delivered(), self.record.last
-        return newest is not None and (last is None or str(newest.bound.unpack()) > last.seq)
+        if newest is None or last is None or str(newest.bound.unpack()) > last.seq:
+            return newest is not None
+        # The end of a copy has no change of its own if it comes after the last row.
+        return self._targets.has_copied([n for n, why in last.left_out.items() if why == COPYING])
 
     def note(self, works: Iterable[TableWork]) -> None:
         """Note where the tables of a batch are."""
@@ -179,9 +182,13 @@ class CutCoordinator:
                     # It was applied without a target; a later one will do.
                     self._target = None
                     return None
-        for name in target.incomplete.keys() & mirrors.keys():
-            missing[name] = target.incomplete[name]
-            tables.pop(mirrors[name], None)
+        for name, why in target.incomplete.items():
+            if name in mirrors:
+                missing[name] = why
+                tables.pop(mirrors[name], None)
+            else:
+                # It gets its mirror with its first rows; or the reason why it has none is known.
+                missing.setdefault(name, why)
         self._leave_out(target.ends, tables, missing)
         self._target = None
         self.problem = None

@@ -74,6 +74,11 @@ class TopicFilter:
         self._names: dict[str, tuple[str, str]] = {}
         self._read_to = 0
 
+    def skips(self, name: str) -> bool:
+        """Return whether the table `name`, `database.table`, has no mirror by choice."""
+        database, _, table = name.partition(".")
+        return self._skipped.have(database, table)
+
     def without_skipped(self, client: KafkaClient, topics: Mapping[str, int]) -> dict[str, int]:
         """Return `topics` without those of skipped tables."""
         if self._skipped.is_empty:

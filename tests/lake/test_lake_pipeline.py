@@ -8,6 +8,7 @@ import shutil
 import socket
 import threading
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,13 +16,20 @@ import pytest
 from connector.cli.up import LakeLines
 from connector.errors import ConfigError, DefiniteError
 from connector.foundation.errors.code import ErrorCode
+from connector.kafka.folder import door
 from connector.lake import lake_errors, lake_folder, lake_pipeline
 from connector.lake.lake_folder import LakeFolder
 from connector.lake.lake_pipeline import LakePipeline, await_free, last_words
 from connector.lake.lake_start import options_of
+from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.metrics.source_watch import SourceLog
+from connector.stream.status.model import State
 from local_stack.process import GuardedProcess
 from stream_jobs.cuts import NO_KEY, Cut
+from stream_jobs.cuts.state_topics import COPYING
 from tests.foundation.errors.texts import shown
+from tests.stream.status.states import facts_in
+from tests.stream_jobs.topics import Kafka
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,6 +166,35 @@ def test_a_table_with_a_key_that_a_cut_leaves_out_is_an_error(folder: LakeFolder
         pipeline.require_all(dataclasses.replace(CUT, left_out={"shop.orders": "[M218] no"}))
     facts = {"folder": folder.path, "table": "shop.orders", "config": folder.job_config}
     assert str(raised.value) == shown(lake_errors.LEFT_OUT, **facts, why="[M218] no")
+
+
+def test_a_cut_from_the_middle_of_a_copy_does_not_count_although_the_source_is_idle(
+    folder: LakeFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle = SourceLog("uuid", {"binlog.000001": 4}, None, 0, 0, 0.0)
+    monkeypatch.setattr(lake_pipeline, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(MysqlServer, "connect", lambda _: nullcontext())
+    monkeypatch.setattr(lake_pipeline, "read_source_log", lambda _: idle)
+    own = LakePipeline(folder)
+    monkeypatch.setattr(own, "status", lambda: facts_in(State.STREAMING))
+    kafka = Kafka(folder.log.as_uri(), "lake")
+    whys = {"shop.a": COPYING, "shop.all": f"shop.a: {COPYING}"}
+    cuts: list[Cut] = []
+    looks: list[None] = []
+
+    def look() -> None:
+        looks.append(None)
+        if len(looks) == 1:
+            # Before the first progress record, nobody knows what a cut must have.
+            with kafka.transaction():
+                seq = str(kafka.progress())
+            kafka.settle()
+            cuts.extend(dataclasses.replace(CUT, seq=seq, left_out=why) for why in (whys, {}))
+
+    monkeypatch.setattr(own, "last_cut", lambda: [CUT, CUT, *cuts][len(looks)])
+    assert own.catch_up(look) is cuts[1]
+    kafka.close()
+    door.close()
 
 
 def test_a_full_disk_is_said_once_until_there_was_room(
