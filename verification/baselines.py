@@ -13,7 +13,7 @@ from typing import Final
 from stream_jobs.errors import MirrorError
 from stream_jobs.source.table_schema import TableSchema
 from verification.baseline import Baseline, compared_of
-from verification.changed_keys import VERSION_GONE, AllRowsError, ChangedKeys, LostRecordsError
+from verification.changed_keys import VERSION_GONE, AllRowsError, ChangedKeys
 from verification.digests import Digest
 from verification.key_texts import decode_keys
 from verification.mirror_side import MirrorSide
@@ -21,6 +21,7 @@ from verification.report import TableResult
 from verification.source_moment import SourceMoment
 from verification.source_table import RowKey
 from verification.state_file import NOT_OURS, StateFile, different_keys
+from verification.table_topic import LostRecordsError
 
 _FORMAT: Final = 1
 _US_OF_AN_HOUR: Final = 3_600_000_000

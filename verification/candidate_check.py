@@ -34,11 +34,12 @@ from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.delta.snapshot import Snapshot
 from verification.digests import Digest, digest_pairs, row_digests
 from verification.key_texts import condition_of_keys, select_literal
-from verification.pipeline import DeliveredState, Pipeline, TopicRecord
+from verification.pipeline import DeliveredState, Pipeline
 from verification.report import Difference, Kind
 from verification.side import Side
 from verification.source_moment import SourceMoment
 from verification.source_table import UNKNOWN_KEY, RowKey, SourceTable
+from verification.table_topic import TopicRecord
 
 
 class TablePair(NamedTuple):

@@ -22,8 +22,9 @@ from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.errors import MirrorError, delta_errors
 from verification.digests import Digest, RowIndex, keys_by_digest, row_digests
 from verification.mirror_side import MirrorSide
-from verification.pipeline import Pipeline, TopicRecord
+from verification.pipeline import Pipeline
 from verification.source_table import RowKey, SourceTable
+from verification.table_topic import TopicRecord, require_records
 
 # Rows that are in memory at a time.
 _SLICE_ROWS: Final = 200_000
@@ -104,16 +105,6 @@ class AllRowsError(Exception):
     """All rows have to be compared; the text says why."""
 
 
-class LostRecordsError(Exception):
-    """Kafka has deleted records of a partition from `offset` on; the first it has is `first`."""
-
-    def __init__(self, partition: int, offset: int, first: int) -> None:
-        super().__init__(partition, offset, first)
-        self.partition = partition
-        self.offset = offset
-        self.first = first
-
-
 class ChangedKeys:
     """Finds the keys of one table."""
 
@@ -150,9 +141,7 @@ class ChangedKeys:
         names = schema.database, schema.table
         # What the connector has still to deliver has changed since then, too.
         self.ends = ends = pipeline.wait_until_delivered(pipeline.reached(), *names)
-        for number, first in pipeline.beginnings(*names).items():
-            if (offset := begin.get(number, 0)) < first:
-                raise LostRecordsError(number, offset, first)
+        require_records(pipeline.topic(*names), begin, pipeline.beginnings(*names), ends)
         for records in pipeline.records(*names, begin, ends):
             if any(record.op == contract.OP_TRUNCATE for record in records):
                 raise AllRowsError(_ROWS_GONE)

@@ -21,12 +21,13 @@ from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from verification import verify_errors
-from verification.changed_keys import VERSION_GONE, AllRowsError, ChangedKeys, LostRecordsError
+from verification.changed_keys import VERSION_GONE, AllRowsError, ChangedKeys
 from verification.cut_facts import CutSummary, IncrementalScope
 from verification.digests import Digest
 from verification.mirror_side import MirrorSide
 from verification.report import TableResult
 from verification.source_table import RowKey
+from verification.table_topic import LostRecordsError
 
 _NOT_IN_CUT: Final = "the cut does not have the table as it is now"
 
@@ -37,7 +38,7 @@ def keys_since_cut(
     """Return the keys that changed since `cut` of the mirror at `root`; tell it to `result`.
 
     None if all rows have to be compared. Raises MirrorError if the version of the cut cannot be
-    read any more, or if Kafka has deleted records since then; and the errors of the pipeline.
+    read any more, or if Kafka lacks records since then; and the errors of the pipeline.
     """
     facts = CutSummary.of(cut)
     own = cut.tables.get(mirror.name_in_cuts)
@@ -51,14 +52,7 @@ def keys_since_cut(
         result.compared_since = IncrementalScope(facts, None, str(why))
         return None
     except LostRecordsError as lost:
-        raise MirrorError(
-            verify_errors.RECORDS_LOST,
-            table=result.name,
-            number=cut.number,
-            partition=lost.partition,
-            offset=lost.offset,
-            first=lost.first,
-        ) from lost
+        raise lost.since(cut.number, result.name) from lost
     except MirrorError as error:
         if error.code not in VERSION_GONE:
             raise

@@ -43,11 +43,12 @@ from stream_jobs.errors import MirrorError
 from verification import verify_errors
 from verification.digests import Digest, RowCounter, SideCounts, digest_pairs, row_digests
 from verification.mirror_side import MirrorSide
-from verification.pipeline import DeliveredState, Pipeline, TopicRecord
+from verification.pipeline import DeliveredState, Pipeline
 from verification.repair import ALL_ROWS, copy_again
 from verification.report import Difference, TableResult
 from verification.source_table import SourceTable
 from verification.table_check import Limits
+from verification.table_topic import TopicRecord
 
 # Which operations have rows in an image, and how many more of them the source then has.
 _IMAGES = {"before": ((OP_DELETE, OP_UPDATE), -1), "after": ((OP_CREATE, OP_UPDATE), 1)}

@@ -34,9 +34,9 @@ from verification.shared_looks import Lender, SharedLook
 from verification.source_moment import SourceMoment, read_moment
 from verification.table_definitions import TableName
 from verification.table_history import TableHistory
+from verification.table_topic import TopicRecord, read_records
 
 _LOOK_SECONDS = 0.2
-_POLL_MS = 500
 # Consumers of records, each used by one thread at a time.
 _CONSUMERS_MAX = 4
 _CLOSED = "the connections were closed"
@@ -55,17 +55,6 @@ class LogEnd(NamedTuple):
 
     gtid_set: GtidSet | MariadbGtidSet | None
     position: LogPosition
-
-
-class TopicRecord(NamedTuple):
-    """A record of a table's topic."""
-
-    op: str
-    value: bytes
-    sequence: str  # cdc.seq
-    transaction: str  # cdc.txn
-    partition: int = 0
-    offset: int = 0
 
 
 class _PipelineState(NamedTuple):
@@ -265,46 +254,36 @@ class Pipeline:
 
     def ends_of(self, names: Collection[TableName]) -> dict[TableName, Mapping[int, int]]:
         """Return the ends of what is committed in the topics of some tables, by partition."""
-        prefix = self.settings.kafka.topic_prefix
-        topics = {name: contract.row_topic(prefix, *name) for name in names}
+        topics = {name: self.topic(*name) for name in names}
         found = self._end_looks.ask_all(topics.values())
         return {name: found[topic] for name, topic in topics.items()}
 
+    def topic(self, database: str, table: str) -> str:
+        """Return the name of the topic of a table."""
+        return contract.row_topic(self.settings.kafka.topic_prefix, database, table)
+
     def beginnings(self, database: str, table: str) -> dict[int, int]:
         """Return the offsets of the first records that Kafka still has, by partition."""
-        topic = contract.row_topic(self.settings.kafka.topic_prefix, database, table)
+        topic = self.topic(database, table)
         with self._consumers.lent() as consumer:
             return self._offsets(consumer, consumer.beginning_offsets, [topic])[topic]
 
     def records(
         self, database: str, table: str, begin: Mapping[int, int], end: Mapping[int, int]
     ) -> Iterator[list[TopicRecord]]:
-        """Yield the committed records between two offsets of each partition, without tombstones."""
-        topic = contract.row_topic(self.settings.kafka.topic_prefix, database, table)
-        wanted = {number: stop for number, stop in end.items() if begin.get(number, 0) < stop}
-        if wanted:
-            with self._consumers.lent() as consumer:
-                yield from self._read(consumer, topic, begin, wanted)
+        """Yield the committed records between two offsets of each partition, without tombstones.
 
-    def _read(
-        self, consumer: KafkaConsumer, topic: str, begin: Mapping[int, int], end: Mapping[int, int]
-    ) -> Iterator[list[TopicRecord]]:
-        try:
-            for number, stop in end.items():
-                partition = TopicPartition(topic, number)
-                consumer.assign([partition])
-                consumer.seek(partition, begin.get(number, 0))
-                while consumer.position(partition) < stop:
-                    polled = consumer.poll(timeout_ms=_POLL_MS).get(partition, ())
-                    records = [
-                        _topic_record(dict(record.headers), record.value, number, record.offset)
-                        for record in polled
-                        if record.value is not None and record.offset < stop
-                    ]
-                    if records:
-                        yield records
-        except (KafkaError, OSError) as error:
-            raise self._kafka_error(error) from error
+        Raises MirrorError if the topic ends before that, for as long as `Pipeline` is patient.
+        """
+        wanted = {number: stop for number, stop in end.items() if begin.get(number, 0) < stop}
+        if not wanted:
+            return
+        topic = self.topic(database, table)
+        with self._consumers.lent() as consumer:
+            try:
+                yield from read_records(consumer, topic, begin, wanted, self._patience_seconds)
+            except (KafkaError, OSError) as error:
+                raise self._kafka_error(error) from error
 
     def close(self) -> None:
         """Close the connections: threads that still use them fail."""
@@ -313,6 +292,7 @@ class Pipeline:
         self._sessions.close()
         self._consumers.close()
         self._offsets_consumer.close()
+        self._follower.close()
 
     def __enter__(self) -> Self:
         return self
@@ -360,10 +340,14 @@ class Pipeline:
     def _look_at_progress(
         self, names: Collection[tuple[str, str]]
     ) -> dict[tuple[str, str], _PipelineState]:
-        if self.is_closed:
-            raise RuntimeError(_CLOSED)
+        self._refuse_closed()
         follower = self._follower
-        follower.look()
+        try:
+            follower.look()
+        finally:
+            if self.is_closed:
+                # It was closed meanwhile, and perhaps has connected again.
+                follower.close()
         progress = follower.progress
         if progress is None:
             raise SourceRefused(verify_errors.NO_PROGRESS, pipeline=self.settings.name)
@@ -376,6 +360,10 @@ class Pipeline:
             states[database, table] = _PipelineState(progress, is_copied, history)
         return states
 
+    def _refuse_closed(self) -> None:
+        if self.is_closed:
+            raise RuntimeError(_CLOSED)
+
     def _other_server(self) -> SourceUnavailable:
         return SourceUnavailable(
             verify_errors.OTHER_SERVER, pipeline=self.settings.name, uuid=self.server_uuid
@@ -384,16 +372,6 @@ class Pipeline:
     def _kafka_error(self, error: KafkaError | OSError) -> Exception:
         kafka = self.settings.kafka
         return connector_error(kafka, connection.reading(f"{kafka.topic_prefix}.*"), error)
-
-
-def _topic_record(
-    headers: Mapping[str, bytes], value: bytes, partition: int, offset: int
-) -> TopicRecord:
-    op, sequence, transaction = (
-        headers[name].decode()
-        for name in (contract.HEADER_OP, contract.HEADER_SEQ, contract.HEADER_TXN)
-    )
-    return TopicRecord(op, value, sequence, transaction, partition, offset)
 
 
 def _position(progress: Progress) -> LogPosition:

@@ -10,6 +10,7 @@ from typing import Final
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings.sections import Settings
+from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.copy_requests import matching_tables, names_ignore_case
 from connector.stream.snapshot.table_plan import followed_tables
 from stream_jobs.settings import Settings as JobSettings
@@ -45,8 +46,8 @@ def verify(
 
     `settings` are the connector's, and `job` is the configuration of the Spark job. `progress`
     gets what was read. At `path` is the state of a pass that can be interrupted. Raises
-    ConfigError for a pattern that matches nothing and for wrong settings, the errors of connecting,
-    and those of `PassState` and `TableComparison`.
+    ConfigError for a pattern that matches nothing, without a table, and for wrong settings, the
+    errors of connecting, and those of `PassState` and `TableComparison`.
     """
     mirror = job_settings(settings, job)
     server = ReplicaServer(mirror) if of_replica else None
@@ -156,11 +157,17 @@ def job_settings(settings: Settings, job: Path) -> JobSettings:
 def table_names(pipeline: Pipeline, patterns: Sequence[str]) -> list[tuple[str, str]]:
     """Return database and table of those that match, of all followed ones without a pattern.
 
-    Raises ConfigError for a pattern that matches nothing, and the errors of a session.
+    Raises ConfigError for a pattern that matches nothing, and if no table is followed; and the
+    errors of a session.
     """
     if patterns:
         return matching_tables(pipeline.session, pipeline.settings, patterns)
     source = pipeline.settings.source
     ignores_case = names_ignore_case(pipeline.session)
     tables = TableFilter(source.tables, source.exclude_tables, ignores_case=ignores_case)
-    return followed_tables(pipeline.session, tables)
+    names = followed_tables(pipeline.session, tables)
+    if not names:
+        # Nothing would be equal to nothing.
+        pattern = ", ".join(source.tables) or "*.*"
+        raise ConfigError(copy_errors.NO_TABLE, pattern=pattern, server=pipeline.session.name)
+    return names

@@ -13,7 +13,8 @@ from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition
 from verification import digests
 from verification.digests import RowCounter, SideCounts, digest_pairs, row_digests
 from verification.keyless_check import ConcurrentChanges, SnapshotPosition
-from verification.pipeline import DeliveredState, TopicRecord
+from verification.pipeline import DeliveredState
+from verification.table_topic import TopicRecord
 
 if TYPE_CHECKING:
     from pathlib import Path

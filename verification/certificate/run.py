@@ -86,8 +86,8 @@ def certify(
     """Certify the tables that match, all followed ones without a pattern, at the newest cut.
 
     `settings` are the connector's, and `job` is the configuration of the Spark job. Raises
-    MirrorError if the mirror has no cut, ConfigError for a pattern that matches nothing and for
-    wrong settings, and the errors of connecting.
+    MirrorError if the mirror has no cut, ConfigError for a pattern that matches nothing, without a
+    table, and for wrong settings, and the errors of connecting.
     """
     mirror = job_settings(settings, job)
     with Pipeline(settings, patience_seconds, rows_per_second) as pipeline:

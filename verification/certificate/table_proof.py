@@ -31,9 +31,10 @@ from verification.certificate import certificate_errors, range_sums
 from verification.key_ranges import KeyNumber, KeyRanges, numbers_of
 from verification.keyless_check import SnapshotPosition, SourceSnapshot
 from verification.mirror_side import MirrorSide
-from verification.pipeline import DeliveredState, Pipeline, TopicRecord
+from verification.pipeline import DeliveredState, Pipeline
 from verification.row_text import RowText, columns_without_text, duckdb_name, hides_values
 from verification.source_table import SourceTable
+from verification.table_topic import TopicRecord
 
 _SNAPSHOTS_MAX: Final = 10
 # Which operations have rows in an image, and whether these rows are taken away.

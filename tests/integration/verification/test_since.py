@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import TopicPartition
-from kafka.admin import KafkaAdminClient
+from kafka.admin import KafkaAdminClient, NewTopic
 
+from connector.cli.configuration import loaded
 from connector.foundation.contract import row_topic
 from connector.kafka.kafka_python import network_client
+from connector.stream.snapshot import copy_errors
 from stream_jobs.cuts import Cut, cut_errors, latest_cut
 from stream_jobs.delta.storages import storage_of
 from tests.foundation.errors.texts import shown
+from tests.integration.harness import wait_until
 from tests.integration.verification.pair import pair_of
 from tests.length import full_only
 from verification import verify_errors
 from verification.cut_facts import CutSummary
+from verification.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream
@@ -178,6 +183,18 @@ def test_what_is_not_there_any_more_is_an_error_with_a_way_out(stream: Stream) -
             if not pair.has_file("t", file.name):
                 file.unlink()
         gone = pair.verify("--since", str(second.number))
+        files = open_files()
+        with Pipeline(loaded(pair.connector.config), 60) as pipeline:
+            pipeline.low(stream.database, "t")
+            assert open_files() > files
+        assert open_files() == files
+        assert pair.connector.terminate() == 0
+        create_again(stream, "t")
+        shorter = [
+            pair.verify("--patience", "1", *more) for more in ((), ("--since", str(second.number)))
+        ]
+        stream.config(source__tables=["nowhere.*"])
+        nothing = pair.verify()
     no_cut = shown(cut_errors.NO_CUT, path=mirror, wanted="with the number 999")
     assert (unknown.returncode, unknown.stderr) == (3, f"error: {no_cut}\n")
     no_name = shown(verify_errors.NOT_A_CUT, text="yesterday")
@@ -192,6 +209,28 @@ def test_what_is_not_there_any_more_is_an_error_with_a_way_out(stream: Stream) -
     version = second.tables[table].version
     no_version = shown(cut_errors.TABLE_GONE, version=version, **facts)
     assert (gone.returncode, gone.stdout) == (1, f"{table}: not finished: {no_version}\n")
+    topic = row_topic(stream.prefix, stream.database, "t")
+    for done in shorter:
+        begins = f"{table}: not finished: [M218] {topic}, partition "
+        assert (done.returncode, done.stdout[: len(begins)]) == (1, begins)
+    facts = {"pattern": "nowhere.*", "server": f"source 127.0.0.1:{stream.source.port}"}
+    no_table = shown(copy_errors.NO_TABLE, **facts)
+    assert (nothing.returncode, nothing.stderr) == (2, f"error: {no_table}\n")
+
+
+def open_files() -> int:
+    """Return how many files and connections this process has."""
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def create_again(stream: Stream, table: str) -> None:
+    """Delete the topic of a table, and create it again without records."""
+    topic = row_topic(stream.prefix, stream.database, table)
+    admin = KafkaAdminClient(bootstrap_servers=stream.broker.bootstrap, kafka_client=network_client)
+    admin.delete_topics([topic])
+    wait_until(lambda: topic not in admin.list_topics(), lambda: topic)
+    admin.create_topics([NewTopic(topic, 3, 1)])
+    admin.close()
 
 
 def delete_records(stream: Stream, table: str) -> None:
