@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from connector.cli.check import check_sources
-from connector.cli.exit_codes import errors, say, tell_all, warn
+from connector.cli.exit_codes import EXIT_INTERRUPTED, errors, say, tell_all, warn
 from connector.cli.log_input import password_of
 from connector.foundation.errors.message import Message, visible
 from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
@@ -44,7 +44,8 @@ def run(arguments: Namespace) -> int:
             code = _once(pipeline, arguments) if arguments.once else _follow(pipeline)
     except KeyboardInterrupt:
         errors().print("stopped; the same command resumes", style="dim")
-        code = 0
+        # A scheduler takes 0 for tables that have everything.
+        code = EXIT_INTERRUPTED if arguments.once else 0
     return code
 
 
