@@ -92,13 +92,15 @@ class GuardedProcess:
                 pipe.close()
 
 
-def log_tail(log: Path) -> str:
-    """Return the last lines of `log`, for an error text."""
+def log_tail(log: Path, since: int = 0) -> str:
+    """Return the last lines of `log`, for an error text; none that begin before byte `since`."""
     try:
         with log.open("rb") as file:
             size = file.seek(0, 2)
-            file.seek(max(0, size - TAIL_BYTES))
+            file.seek(max(since, size - TAIL_BYTES))
             text = file.read().decode(errors="replace")
     except FileNotFoundError:
         return "(no log was written)"
-    return "\n".join(text.splitlines()[-TAIL_LINES:]) or "(the log is empty)"
+    return "\n".join(text.splitlines()[-TAIL_LINES:]) or (
+        "(nothing was written)" if since else "(the log is empty)"
+    )

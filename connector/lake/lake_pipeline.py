@@ -5,14 +5,16 @@ Each ends with its owner, and the other one if one has ended: a lake has both or
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import shlex
+import signal
 import socket
 import sys
 import time
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from connector.foundation.errors import ConfigError, DefiniteError
@@ -42,11 +44,21 @@ if TYPE_CHECKING:
 _LOOK_SECONDS: Final = 0.25
 # A guard gives a program 20 seconds for a clean end.
 _END_SECONDS: Final = 30.0
+# A guard adds it to the number of the signal.
+_OF_A_SIGNAL: Final = 128
 # A copy that has failed is told, and is not waited for.
 _FAILED: Final = "failed"
 # In the fix of an error that a pipeline with the same name cannot get over.
 _NEW_PIPELINE: Final = re.compile(r"\b(new|another) name\b|\bstart over\b")
 _BEFORE_STREAMING: Final = frozenset({State.STARTING, State.STOPPED, State.UNKNOWN})
+
+
+class Program(NamedTuple):
+    """A program that runs."""
+
+    process: GuardedProcess
+    log: Path  # what it says
+    begins_at: int  # the bytes of those that have written to the log before
 
 
 class LakePipeline:
@@ -59,7 +71,7 @@ class LakePipeline:
         self._job = JobSettings.load(folder.job_config)
         self._require_same_log()
         self._look_at_log()
-        self._processes: dict[str, tuple[GuardedProcess, Path]] = {}
+        self._programs: dict[str, Program] = {}
 
     def __enter__(self) -> Self:
         """Start both; raises LocalStackError without a Java runtime."""
@@ -81,9 +93,9 @@ class LakePipeline:
 
     def check(self) -> None:
         """Raise DefiniteError if a program has ended by itself, or if the log was taken away."""
-        for program, (process, log) in self._processes.items():
-            if not process.is_running:
-                raise self._ended(program, process.exit_code, log)
+        for name, program in self._programs.items():
+            if not program.process.is_running:
+                raise self._ended(name, program)
         self._look_at_log()
 
     def status(self) -> PipelineStatus | None:
@@ -166,10 +178,18 @@ class LakePipeline:
         source = self._settings.source
         return f"mysql://{source.user}@{source.host}:{source.port}"
 
-    def _ended(self, program: str, exit_code: int | None, log: Path) -> DefiniteError:
+    def _ended(self, name: str, program: Program) -> DefiniteError:
         """Return what to say of a program that has ended by itself."""
-        words = last_words(log)
-        facts = {"program": program, "exit_code": exit_code, "log": log, "tail": str(words)}
+        exit_code, log = program.process.exit_code, program.log
+        facts: dict[str, object] = {"program": name, "exit_code": exit_code, "log": log}
+        if (by := _signal(exit_code)) is not None:
+            # No error that it has told is the reason.
+            why = ", which the system sends when memory is short" if by is signal.SIGKILL else ""
+            facts["exit_code"] = f"{exit_code} ({by.name}{why})"
+            facts["tail"] = log_tail(log, program.begins_at)
+            return DefiniteError(lake_errors.ENDED, **facts)
+        words = last_words(log, program.begins_at)
+        facts["tail"] = str(words)
         code = None if words.code is None else codes().get(words.code)
         if code is None or not _NEW_PIPELINE.search(code.fix):
             return DefiniteError(lake_errors.ENDED, **facts)
@@ -194,12 +214,15 @@ class LakePipeline:
             ("the Spark job", shell, folder.job_log, folder.job_lines),
         ):
             environment = {**os.environ, "JAVA_HOME": java_home}
-            self._processes[program] = GuardedProcess(command, log, environment), said
+            begins_at = said.stat().st_size if said.exists() else 0
+            process = GuardedProcess(command, log, environment)
+            self._programs[program] = Program(process, said, begins_at)
 
     def _end(self) -> None:
         """End both: the job first, which needs the log of the connector's process."""
-        for process, _ in reversed(self._processes.values()):
-            process.terminate()
+        with ExitStack() as stack:
+            for program in self._programs.values():
+                stack.callback(_end, program.process)
 
     def _is_streaming(self) -> bool:
         """Return whether the tables that exist are copied."""
@@ -223,6 +246,15 @@ class LakePipeline:
         time.sleep(_LOOK_SECONDS)
 
 
+def _end(process: GuardedProcess) -> None:
+    """End a process; at once if the wait for its end is interrupted."""
+    try:
+        process.terminate()
+    except BaseException:
+        process.kill()
+        raise
+
+
 def await_free(address: str, seconds: float) -> bool:
     """Wait until nobody listens at `address`; return False if somebody does after so many seconds.
 
@@ -230,9 +262,15 @@ def await_free(address: str, seconds: float) -> bool:
     """
     ends_at = time.monotonic() + seconds
     host, _, port = address.rpartition(":")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     while time.monotonic() < ends_at:
-        with suppress(OSError):
-            socket.create_server((host.strip("[]"), int(port))).close()
+        try:
+            socket.create_server((host.strip("[]"), int(port)), family=family).close()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                # The program says what is wrong with the address.
+                return True
+        else:
             return True
         time.sleep(_LOOK_SECONDS)
     return False
@@ -249,12 +287,21 @@ class LastWords(NamedTuple):
         return self.text if self.code is None else f"[{self.code}] {self.text}"
 
 
-def last_words(log: Path) -> LastWords:
-    """Return the last error in a log of JSON lines; without one, its last lines."""
-    tail = log_tail(log)
+def last_words(log: Path, since: int = 0) -> LastWords:
+    """Return the last error in a log of JSON lines, from byte `since` on; else its last lines."""
+    tail = log_tail(log, since)
     for line in reversed(tail.splitlines()):
         with suppress(ValueError):
             entry = json.loads(line)
             if isinstance(entry, dict) and "error.message" in entry:
                 return LastWords(entry["error.message"], entry.get("error.code"))
     return LastWords(tail)
+
+
+def _signal(exit_code: int | None) -> signal.Signals | None:
+    """Return the signal that has ended a program; None if it has ended by itself."""
+    if exit_code is None:
+        return None
+    with suppress(ValueError):
+        return signal.Signals(exit_code - _OF_A_SIGNAL)
+    return None

@@ -19,7 +19,7 @@ from connector.foundation.errors.code import ErrorCode
 from connector.kafka.folder import door
 from connector.lake import lake_errors, lake_folder, lake_pipeline
 from connector.lake.lake_folder import LakeFolder
-from connector.lake.lake_pipeline import LakePipeline, await_free, last_words
+from connector.lake.lake_pipeline import LakePipeline, Program, await_free, last_words
 from connector.lake.lake_start import options_of
 from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.metrics.source_watch import SourceLog
@@ -67,6 +67,17 @@ def test_a_start_waits_for_the_programs_of_the_one_before() -> None:
 def test_a_start_does_not_wait_for_others_for_ever() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert not await_free(f"127.0.0.1:{listener.getsockname()[1]}", 0.3)
+
+
+def test_an_address_of_ipv6_is_free_unless_somebody_listens_there() -> None:
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as listener:
+        address = f"[::1]:{listener.getsockname()[1]}"
+        assert not await_free(address, 0.3)
+    assert await_free(address, 0.3)
+
+
+def test_an_address_that_cannot_be_used_is_left_to_the_program_that_says_why() -> None:
+    assert await_free("192.0.2.1:21083", 0.3)
 
 
 def test_the_last_error_of_a_log_is_what_a_person_needs(tmp_path: Path) -> None:
@@ -132,13 +143,73 @@ def test_a_program_that_cannot_go_on_with_its_source_names_the_way_of_a_lake(
     pipeline = LakePipeline(folder)
     process = GuardedProcess(["sh", "-c", "exit 3"], log, {})
     assert process.wait(10.0)
-    pipeline._processes["the connector"] = process, log
+    pipeline._programs["the connector"] = Program(process, log, 0)
     with pytest.raises(DefiniteError) as raised:
         pipeline.check()
     facts = {"program": "the connector", "exit_code": 3, "log": log, "tail": f"[{error}] so it is"}
     if code is lake_errors.START_OVER:
         facts |= {"url": "mysql://cdc@db:3306", "folder": folder.state}
     assert str(raised.value) == shown(code, **facts)
+
+
+@pytest.mark.parametrize(
+    ("script", "exit_code"),
+    [("exit 3", "3"), ("kill -9 $$", "137 (SIGKILL, which the system sends when memory is short)")],
+)
+def test_a_program_that_says_no_error_is_not_ended_by_an_earlier_one(
+    folder: LakeFolder, script: str, exit_code: str
+) -> None:
+    log = folder.connector_log
+    error = json.dumps({"error.code": "S431", "error.message": "so it was"})
+    log.write_text(f"{error}\n")
+    pipeline = LakePipeline(folder)
+    begins_at = log.stat().st_size
+    process = GuardedProcess(["sh", "-c", f"echo working; {script}"], log, {})
+    assert process.wait(10.0)
+    pipeline._programs["the connector"] = Program(process, log, begins_at)
+    with pytest.raises(DefiniteError) as raised:
+        pipeline.check()
+    facts = {"program": "the connector", "exit_code": exit_code, "log": log, "tail": "working"}
+    assert str(raised.value) == shown(lake_errors.ENDED, **facts)
+
+
+def test_an_error_that_was_told_does_not_explain_a_signal(folder: LakeFolder) -> None:
+    log = folder.connector_log
+    pipeline = LakePipeline(folder)
+    error = json.dumps({"error.code": "S431", "error.message": "it is tried again"})
+    process = GuardedProcess(["sh", "-c", f"echo '{error}'; kill -TERM $$"], log, {})
+    assert process.wait(10.0)
+    pipeline._programs["the connector"] = Program(process, log, 0)
+    with pytest.raises(DefiniteError) as raised:
+        pipeline.check()
+    facts = {"program": "the connector", "exit_code": "143 (SIGTERM)", "log": log, "tail": error}
+    assert str(raised.value) == shown(lake_errors.ENDED, **facts)
+
+
+def test_an_interruption_of_the_end_leaves_no_program_running(
+    folder: LakeFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = LakePipeline(folder)
+    programs = [GuardedProcess(["sleep", "60"], folder.job_log, {}) for _ in range(2)]
+    connector, job = programs
+    for name, process in ("the connector", connector), ("the Spark job", job):
+        pipeline._programs[name] = Program(process, folder.job_log, 0)
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    terminate, was_running = connector.terminate, []
+
+    def end() -> None:
+        was_running.append(job.is_running)
+        terminate()
+
+    monkeypatch.setattr(job, "terminate", interrupted)
+    monkeypatch.setattr(connector, "terminate", end)
+    with pytest.raises(KeyboardInterrupt):
+        pipeline._end()
+    assert was_running == [False]
+    assert (job.exit_code, connector.exit_code) == (137, 143)
 
 
 def test_a_program_that_was_started_by_itself_is_not_started_again(

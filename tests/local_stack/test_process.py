@@ -147,3 +147,13 @@ def test_the_tail_of_a_missing_or_empty_log_says_that_it_is(tmp_path: Path) -> N
     assert log_tail(log) == "(no log was written)"
     log.touch()
     assert log_tail(log) == "(the log is empty)"
+
+
+def test_the_tail_of_a_log_has_no_lines_of_an_earlier_process(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("earlier\n")
+    since = log.stat().st_size
+    assert log_tail(log, since) == "(nothing was written)"
+    with log.open("a") as file:
+        file.write("now\n")
+    assert log_tail(log, since) == "now"
