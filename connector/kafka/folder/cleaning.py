@@ -152,6 +152,8 @@ class Cleaner:
         new = files.write_new(path, content)
         with core.lock:
             core.journal.check()
+            # It says what goes, and need not be among the indexes that are kept any more.
+            core.index.read(segment)
             # An index of the old file must not be taken for one of the new file.
             files.index_path(core.folder, segment).unlink(missing_ok=True)
             files.sync_folder(core.folder)

@@ -99,9 +99,10 @@ def _left(
         key = marker.topic, marker.partition
         if key not in bounds or marker.offset < bounds[key][0]:
             continue
-        # Readers need the marker of an abort, and a last offset.
+        # Readers need the marker of an abort, and the last offset: of the partition, or below a
+        # transaction that is open.
         is_needed = not event.commit or marker.offset == bounds[key][1] - 1
-        if is_needed or key not in rules or marker.offset >= rules[key].limit:
+        if is_needed or key not in rules or marker.offset >= rules[key].limit - 1:
             markers.append(marker)
     return event._replace(markers=markers) if markers else None
 

@@ -80,7 +80,7 @@ def rename_new(new: Path, path: Path) -> None:
     sync_folder(path.parent)
 
 
-def write(descriptor: int, content: bytes, position: int) -> None:
+def write(descriptor: int, content: bytes | memoryview, position: int) -> None:
     """Write all bytes at a position."""
     rest = memoryview(content)
     while rest:

@@ -36,6 +36,12 @@ UNUSABLE = code.ErrorCode(
 )
 
 
+def unusable(folder: Path, error: BaseException) -> SinkRefused:
+    """Return the error for a folder that the operating system refuses, by its error."""
+    why = getattr(error, "strerror", None) or str(error)
+    return SinkRefused(UNUSABLE, folder=folder, why=why)
+
+
 class LogDamaged(SinkRefused):
     """Bytes of the log that had been on the disk are different or missing."""
 

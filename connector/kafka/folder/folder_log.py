@@ -12,7 +12,6 @@ from pathlib import Path
 import structlog
 from kafka import errors
 
-from connector.foundation.errors.kinds import SinkRefused
 from connector.foundation.operating_system import CLOCK
 from connector.kafka.folder import batches, files, folder_errors, frames, results, topic_settings
 from connector.kafka.folder.cleaning import Cleaner
@@ -54,9 +53,7 @@ class FolderLog:
                 os.close(lock_file)
                 raise
         except OSError as error:
-            raise SinkRefused(
-                folder_errors.UNUSABLE, folder=folder, why=error.strerror or str(error)
-            ) from error
+            raise folder_errors.unusable(folder, error) from error
         self._cleaner = Cleaner(self._core)
         self.groups = GroupOffsets(self._core)
 
@@ -380,14 +377,19 @@ class FolderLog:
 
     def _begin(self) -> None:
         core = self._core
-        self._put_opening(core.state.openings + 1)
-        if core.is_cut:
-            # Records of open transactions may be lost.
+        try:
+            self._put_opening(core.state.openings + 1)
+            if core.is_cut:
+                # Records of open transactions may be lost.
+                with core.lock:
+                    end = core.journal.written
+                    for producer in core.state.open_producers():
+                        end = self._fence(producer)
+                core.await_disk(end)
+        except errors.KafkaStorageError as error:
             with core.lock:
-                end = core.journal.written
-                for producer in core.state.open_producers():
-                    end = self._fence(producer)
-            core.await_disk(end)
+                core.journal.close()
+            raise folder_errors.unusable(core.folder, error.__cause__ or error) from error
 
     def _put_opening(self, count: int) -> None:
         with self._core.lock:

@@ -78,19 +78,20 @@ class FolderServer:
         self._log.forget()
 
     def _accept(self) -> None:
-        while True:
-            try:
+        try:
+            while True:
                 connection, _ = self._listener.accept()
-            except OSError:
-                return
-            with self._lock:
-                if self.is_closed:
-                    connection.close()
-                    return
-                self._connections.add(connection)
-            threading.Thread(
-                target=self._serve, args=(connection,), name="log folder client", daemon=True
-            ).start()
+                with self._lock:
+                    if self.is_closed:
+                        connection.close()
+                        return
+                    self._connections.add(connection)
+                threading.Thread(
+                    target=self._serve, args=(connection,), name="log folder client", daemon=True
+                ).start()
+        except (OSError, RuntimeError) as error:
+            # There are too many files or threads: nobody would answer those who come.
+            self._fail(error)
 
     def _serve(self, connection: socket.socket) -> None:
         session = FetchSession()

@@ -20,6 +20,8 @@ from connector.kafka.folder.log_index import LogIndex
 # Frames of others between two are read, too, if they are smaller.
 _GAP_BYTES_MAX: Final = 16 * 1024
 _RUN_BYTES_MAX: Final = 4 * 1024 * 1024
+# So many segments one reader has open at a time.
+_SEGMENTS_MAX: Final = 32
 # A batch in which the partition begins may have its largest timestamp before that.
 _CANDIDATES: Final = 2
 
@@ -65,12 +67,15 @@ class BatchReader:
     def choose(self, index: LogIndex, key: Key, offset: int, limit: int, max_bytes: int) -> int:
         """Choose batches from an offset to below another; return the offset after them.
 
-        They have `max_bytes` at most, but there is one if it exists. The caller has the lock.
+        They have `max_bytes` at most, and come from 32 segments at most, but there is one if it
+        exists. The caller has the lock.
         """
         self._key = key
         total = 0
         end = offset
         for segment, entries, first in index.find(key, offset):
+            if len(self._sources) == _SEGMENTS_MAX:
+                return end
             for at in range(first, entries.high):
                 last, size = entries.lasts[at], entries.sizes[at]
                 if last >= limit or (total and total + size > max_bytes):

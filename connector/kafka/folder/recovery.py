@@ -44,12 +44,12 @@ def recover(folder: Path) -> Recovered:
     index.begin(last)
     path = files.segment_path(folder, last)
     data = path.read_bytes()
-    end = _replay(last, data, state, index)
+    end, synced = _replay(last, data, state, index)
     if end == 0:
         raise LogDamaged(path, 0, "the first frame is not valid")
     if end < len(data):
         _cut(path, last, data, end)
-    _sync(path)
+    _put_on_disk(path, data, synced, end)
     _open_closed(folder, closed, state, index)
     for topic in state.topics.values():
         for key, partition in zip(topic.keys(), topic.partitions, strict=True):
@@ -57,20 +57,24 @@ def recover(folder: Path) -> Recovered:
     return Recovered(state, index, last, end, end < len(data))
 
 
-def _replay(segment: int, data: bytes, state: LogState, index: LogIndex) -> int:
-    """Apply the frames of the last segment; return the end of the last valid one."""
-    end = 0
+def _replay(segment: int, data: bytes, state: LogState, index: LogIndex) -> tuple[int, int]:
+    """Apply the frames of the last segment.
+
+    Return the end of the last valid one, and up to where the frames say that all is on the disk.
+    """
+    end = synced = 0
     for frame in frames.frames(segment, data):
         if frame.position == 0:
             if frame.kind is not Kind.STATE:
-                return 0
+                return 0, 0
             state.load(frame.body)
         else:
             event = frames.event_of(frame)
             state.apply(event)
             index.add(event, Place(frame.position, frame.size, 0))
         end = frame.position + frame.size
-    return end
+        synced = max(synced, frame.synced)
+    return end, synced
 
 
 def _cut(path: Path, segment: int, data: bytes, end: int) -> None:
@@ -88,10 +92,13 @@ def _cut(path: Path, segment: int, data: bytes, end: int) -> None:
     os.truncate(path, end)
 
 
-def _sync(path: Path) -> None:
-    # A process that was killed may have left what is not on the disk.
+def _put_on_disk(path: Path, data: bytes, synced: int, end: int) -> None:
+    """Have the bytes of a segment on the disk up to an end, of which `synced` are there."""
+    # A process that was killed may have left what is not there. If a sync of that process failed,
+    # the kernel takes the pages for written, and a sync alone would not write them again.
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
+        files.write(descriptor, memoryview(data)[synced:end], synced)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kafka.record.default_records import DefaultRecordBatch
 
+from connector.kafka.folder import files
 from connector.kafka.folder.batches import header_of
 from connector.kafka.folder.folder_log import FolderLog
 from tests.kafka.folder.record_batches import batch, batches_of, committed, records
@@ -211,6 +212,47 @@ def test_a_compacted_topic_keeps_the_newest_record_of_each_key(
             first = batches_of(log.fetch(PROGRESS, offset, 1, committed=True).records)[0]
             assert header_of(first).last_offset >= offset
     log.close()
+
+
+def test_a_segment_is_compacted_while_others_are_read(
+    log: FolderLog, now: Now, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.create_topic("progress", 1, {"cleanup.policy": "compact"})
+    log.create_topic("orders", 1, {"retention.ms": "-1"})
+    log.append(PROGRESS, batch([b"old" * 1000], keys=[b"key"]), None)
+    fill(log, ORDERS, 12, now)
+    log.append(PROGRESS, batch([b"new" * 7000], keys=[b"key"]), None)
+    fill(log, ORDERS, 1, now)
+    write_new = files.write_new
+
+    def beside_a_reader(path: Path, content: bytes) -> Path:
+        if path.suffix == ".log":
+            # It needs the indexes of many other segments, so that the one of this segment goes.
+            log.fetch(ORDERS, 20, 100 * MIB, committed=True)
+        return write_new(path, content)
+
+    monkeypatch.setattr(files, "write_new", beside_a_reader)
+    clean(log, now)
+    assert newest(log) == {b"key": (1, b"new" * 7000)}
+    assert len(log._core.index.spans[log._core.partition(PROGRESS)[0]].segments) == 1
+
+
+def test_the_end_below_an_open_transaction_is_reached(log: FolderLog, now: Now) -> None:
+    log.create_topic("progress", 1, {"cleanup.policy": "compact"})
+    log.create_topic("orders", 1, {"retention.ms": "-1"})
+    one, two = (log.init_producer(name, 10**9, None) for name in ("one", "two"))
+    for number in range(2):
+        log.add_to_transaction("one", *one, [PROGRESS])
+        data = batch([b"x" * 9000], one, number, transactional=True, keys=[b"key"])
+        log.append(PROGRESS, data, "one")
+        log.end_transaction("one", *one, commit=True)
+    stable = log.offsets(PROGRESS).latest
+    log.add_to_transaction("two", *two, [PROGRESS])
+    log.append(PROGRESS, batch([b"open"], two, 0, transactional=True, keys=[b"key"]), "two")
+    fill(log, ORDERS, 2, now)
+    clean(log, now)
+    (*_, last) = batches_of(log.fetch(PROGRESS, 0, 100 * MIB, committed=True).records)
+    assert header_of(last).last_offset == stable - 1
 
 
 def test_a_producer_that_is_idle_is_forgotten(log: FolderLog, now: Now) -> None:

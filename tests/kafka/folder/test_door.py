@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -181,6 +182,27 @@ def test_why_a_folder_cannot_be_used_is_said(tmp_path: Path) -> None:
         with pytest.raises(BrokersUnreachable) as refused:
             door.connect(folder, 0.1)
     assert refused.value.message.code is connection_errors.FOLDER_IN_USE
+
+
+def test_a_process_with_too_many_files_serves_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    create(folder)
+    accept = socket.socket.accept
+    left = [OSError(24, "Too many open files")]
+
+    def refused(listener: socket.socket) -> tuple[socket.socket, object]:
+        if left:
+            raise left.pop()
+        return accept(listener)
+
+    door.close()
+    monkeypatch.setattr(socket.socket, "accept", refused)
+    with closing(admin_of(folder)) as admin:
+        assert admin.list_topics() == [TOPIC]
+    assert not left
+    door.close()
 
 
 @contextmanager

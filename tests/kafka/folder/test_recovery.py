@@ -381,6 +381,56 @@ def test_a_disk_that_fails_ends_the_log_until_the_next_opening(tmp_path: Path, d
     FolderLog(tmp_path / "log").close()
 
 
+def test_what_a_failed_disk_may_have_dropped_is_written_again(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = new_log(tmp_path / "log")
+    log.append(("orders", 0), batch([b"a"]), None)
+    path = last_segment(tmp_path / "log")
+    kept = disk.kept[path.name]
+    disk.left, disk.error = 0, OSError(5, "Input/output error")
+    with pytest.raises(errors.KafkaStorageError):
+        log.append(("orders", 0), batch([b"b"]), None)
+    disk.left = -1
+    log.close()
+    content = path.read_bytes()
+    assert len(content) > kept
+    written = bytearray(content[:kept].ljust(len(content), b"\0"))
+    pwrite = os.pwrite
+
+    def noted(descriptor: int, data: memoryview, position: int) -> int:
+        if Path(f"/proc/self/fd/{descriptor}").readlink() == path:
+            written[position : position + len(data)] = data
+        return pwrite(descriptor, data, position)
+
+    monkeypatch.setattr(os, "pwrite", noted)
+    log = FolderLog(tmp_path / "log")
+    assert read(log, ("orders", 0)) == [b"a", b"b"]
+    # A cache that holds the page as written would not write it again by a sync.
+    assert written[: len(content)] == content
+    log.close()
+
+
+def test_a_disk_that_is_full_at_the_opening_refuses_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "log"
+    new_log(folder).close()
+    before = set(Path("/proc/self/fd").iterdir())
+
+    def full(descriptor: int, data: memoryview, position: int) -> int:
+        del descriptor, data, position
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    for _ in range(3):
+        with pytest.raises(SinkRefused, match=r"\[K603\].*: No space left on device;"):
+            FolderLog(folder)
+    assert set(Path("/proc/self/fd").iterdir()) == before
+    monkeypatch.undo()
+    FolderLog(folder).close()
+
+
 def test_a_full_disk_leaves_the_log_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

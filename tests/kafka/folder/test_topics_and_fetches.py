@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +18,6 @@ from tests.kafka.folder.record_batches import batch, batches_of, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 ORDERS = "orders", 0
 MIB = 1 << 20
@@ -108,6 +109,31 @@ def test_fetches_follow_each_other_over_segments(log: FolderLog, tmp_path: Path)
         assert len(fetched.records) <= 1_000
     assert found == list(enumerate(values))[50:]
     assert records(log.fetch(ORDERS, 0, MIB, committed=True)) == list(enumerate(values))
+    log.close()
+
+
+def test_a_fetch_opens_few_files_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = FolderLog(tmp_path / "many", segment_bytes=1)
+    log.create_topic("orders", 1, {})
+    values = [b"%d" % number for number in range(80)]
+    for value in values:
+        log.append(ORDERS, batch([value]), None)
+    assert len(list((tmp_path / "many").glob("*.log"))) > len(values)
+    opened = []
+    close = os.close
+
+    def noted(descriptor: int) -> None:
+        opened.append(len(list(Path("/proc/self/fd").iterdir())))
+        close(descriptor)
+
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    monkeypatch.setattr(os, "close", noted)
+    found = list[tuple[int, bytes]]()
+    while fetched := records(log.fetch(ORDERS, len(found), MIB, committed=True)):
+        found += fetched
+    assert found == list(enumerate(values))
+    assert max(opened) < before + 40
+    monkeypatch.undo()
     log.close()
 
 
