@@ -97,10 +97,11 @@ RECORDS_LOST = ErrorCode(
     "V123",
     "table {table}: Kafka has deleted records since cut {number}: partition {partition} begins at "
     "offset {first}, and the cut has offset {offset}",
-    "take a newer cut, or compare the whole table without --since",
+    "take a newer cut, or compare the whole table without --since; for a certificate, let the job "
+    "write a newer cut",
     end=End.COMMAND,
-    cause="The records since the cut tell which keys have changed. Kafka deletes them after "
-    "retention.ms of the topic.",
+    cause="The records since the cut tell what has changed. Kafka deletes them after retention.ms "
+    "of the topic.",
     example={"number": 42, "first": 5000},
 )
 STATE_OTHER = configuration_error(

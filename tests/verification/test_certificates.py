@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
@@ -20,13 +20,15 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from connector.foundation.errors import ConfigError, SourceRefused
+from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
+from connector.foundation.settings.sections import SourceSettings
 from stream_jobs.errors import MirrorError
+from stream_jobs.tables.mirror_metadata import DOMAIN
 from tests.foundation.errors.texts import shown
 from tests.stream_jobs.topics import column
 from tests.verification.past import NAME, Past
 from verification.certificate import certificate_errors, range_sums
-from verification.certificate.check import CheckedTable, check_tables
+from verification.certificate.check import CheckedTable, check_source, check_tables
 from verification.certificate.document import (
     Certificate,
     SignedCertificate,
@@ -159,6 +161,55 @@ def test_a_table_that_is_gone_or_another_is_told_from_a_version_that_is_gone(pas
     place = f"{past.storage.root}/shop/t"
     assert str(found.error) == shown(certificate_errors.NO_TABLE, table=NAME, place=place)
     assert found.verdict == "not finished"
+
+
+def test_a_mirror_that_shards_share_is_not_that_of_one_table(tmp_path: Path) -> None:
+    past = Past(tmp_path)
+    past.write({1: 10})
+    own = certificate_of(past)
+    # Shards have their progress in domains of their own.
+    folder = tmp_path / "shop/t/_delta_log"
+    for path in folder.glob("*.json"):
+        path.write_text(path.read_text().replace(f'"{DOMAIN}"', f'"{DOMAIN}/progress/1"'))
+    found = checked(own)
+    facts = {"table": NAME, "version": 1, "place": f"{past.storage.root}/shop/t"}
+    assert str(found.error) == shown(certificate_errors.NOT_ONE_TABLE, **facts)
+    assert found.verdict == "not finished"
+
+
+class CatchingUp:
+    """A session on a replica that has the transactions of a certificate after its first look."""
+
+    name = "source db2:3306"
+
+    def __init__(self, *_: object) -> None:
+        self._looks = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
+
+    def query(self, sql: str) -> list[dict[str, str | None]]:
+        if "gtid_executed" not in sql:
+            return []
+        self._looks += 1
+        return [{"found": f"{EMPTY['source']['server_uuid']}:1-{5 + self._looks}"}]
+
+
+def test_a_replica_that_catches_up_meanwhile_is_not_different(
+    past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("verification.certificate.check.SelectSession", CatchingUp)
+    with pytest.raises(SourceUnavailable) as caught:
+        list(
+            check_source(
+                certificate_of(past), SourceSettings(host="db2", server_id=1), lambda *_: None
+            )
+        )
+    facts = {"server": CatchingUp.name, "gtids": EMPTY["source"]["gtid_set"]}
+    assert str(caught.value) == shown(certificate_errors.OTHER_SOURCE, **facts)
 
 
 def test_a_table_is_certified_at_the_version_of_the_cut(past: Past) -> None:

@@ -66,6 +66,9 @@ COLUMNS = NOT_CERTIFIED.because(
 )
 MASKED = NOT_CERTIFIED.because("the mirror has hashes or masks in place of values")
 NO_ROWS = NOT_CERTIFIED.because("it has no mirror, or one without the current rows: a journal")
+SHARD = NOT_CERTIFIED.because(
+    "it is a shard, and SQL of its mirror would sum the rows of all shards",
+)
 LEFT_OUT = NOT_CERTIFIED.because("the cut {cut} does not have it: {why}")
 FOREIGN_COLUMNS = NOT_CERTIFIED.because(
     "both sides have no text in common for the columns {columns}; with skip = true for them in the "
@@ -156,4 +159,11 @@ NO_COMMON_MOMENT = ErrorCode(
     "Before a TRUNCATE, an XA transaction, a row that the log has in part "
     "(binlog_row_image=MINIMAL), or a change that is not in the log, no moment can be computed.",
     example={"target": "delta:/lake/orders", "state": "version 812", "seconds": 60},
+)
+NOT_ONE_TABLE = ErrorCode(
+    "V179",
+    "table {table}: version {version} of {place} is not the mirror of this table alone",
+    "make the certificate again with this version of binlog-connector, which leaves out shards",
+    cause="Shards share the mirror, or another program than the job has made the table.",
+    example={"place": "/data/mirror/erp/orders", "version": 812},
 )

@@ -150,8 +150,11 @@ def _mirror_of(certificate: Certificate, own: CertifiedTable) -> MirrorSide:
     schema = TableSchema(database, table, "", PackedSequence(0, 0), columns)
     with _telling(own, delta.version, delta.path):
         snapshot = log.load_version(delta.version)
-        progress = Progress.read(snapshot.domains[DOMAIN])
-        return MirrorSide(MirrorTable(DeltaTable(log, snapshot), progress), schema)
+    if DOMAIN not in snapshot.domains:
+        facts = {"table": own.table, "version": delta.version, "place": delta.path}
+        raise MirrorError(certificate_errors.NOT_ONE_TABLE, **facts)
+    progress = Progress.read(snapshot.domains[DOMAIN])
+    return MirrorSide(MirrorTable(DeltaTable(log, snapshot), progress), schema)
 
 
 @contextmanager
@@ -238,16 +241,16 @@ def check_source(
     """
     limits = SnapshotSettings()
     with SelectSession(settings, limits.statement_seconds_max) as session:
-        results = []
-        for own in certificate.tables:
-            result = _begun(certificate, own, "source")
-            _check_source(session, own, limits, result, show)
-            results.append(result)
+        begun = [(own, _begun(certificate, own, "source")) for own in certificate.tables]
         flavour = certificate.source.flavour
-        sets = {result.gtid_set for result in results}
-        later = {gtid_set: _is_later(gtid_set, flavour, session) for gtid_set in sets}
-    for result in results:
-        result.is_later = later[result.gtid_set]
+        sets = {result.gtid_set for _, result in begun}
+        # A replica that catches up would have the transactions only after its rows were read.
+        later = {gtid_set for gtid_set in sets if _is_later(gtid_set, flavour, session)}
+        for own, result in begun:
+            _check_source(session, own, limits, result, show)
+        later |= {gtid_set for gtid_set in sets if _is_later(gtid_set, flavour, session)}
+    for _, result in begun:
+        result.is_later = result.gtid_set in later
         yield result
 
 

@@ -33,6 +33,7 @@ _LEFT_OUT: Final = (
     certificate_errors.COLUMNS,
     certificate_errors.MASKED,
     certificate_errors.NO_ROWS,
+    certificate_errors.SHARD,
     certificate_errors.LEFT_OUT,
     verify_errors.SKIPPED,
     verify_errors.MODE,
@@ -150,6 +151,8 @@ class _Run:
             self._job.mirror.zero_dates,
         )
         try:
+            if source.schema.chosen.shard is not None:
+                raise MirrorError(certificate_errors.SHARD, table=result.name)
             mirror = self._sides.of(source, may_fold=False)
             if not isinstance(mirror, MirrorSide):
                 raise MirrorError(certificate_errors.NO_ROWS, table=result.name)

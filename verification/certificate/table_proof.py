@@ -34,7 +34,7 @@ from verification.mirror_side import MirrorSide
 from verification.pipeline import DeliveredState, Pipeline
 from verification.row_text import RowText, columns_without_text, duckdb_name, hides_values
 from verification.source_table import SourceTable
-from verification.table_topic import TopicRecord
+from verification.table_topic import LostRecordsError, TopicRecord, require_records
 
 _SNAPSHOTS_MAX: Final = 10
 # Which operations have rows in an image, and whether these rows are taken away.
@@ -160,12 +160,23 @@ class TableProof:
         low = pipeline.low(*names)
         moment = snapshot.take(low.delivered)
         since = _Since(low, moment, pipeline.wait_until_delivered(pipeline.reached(), *names))
+        self._require_records(since)
         for records in pipeline.records(*names, self._version.offsets, since.ends):
             known = [moment.has(record) for record in records]
             if None in known:
                 return None
             self._refuse_moving([r for r, has in zip(records, known, strict=True) if has], low)
         return since
+
+    def _require_records(self, since: "_Since") -> None:
+        """Raise MirrorError if Kafka lacks records after the cut: their changes would stay."""
+        pipeline, schema = self._pipeline, self._source.schema
+        names = schema.database, schema.table
+        firsts = pipeline.beginnings(*names)
+        try:
+            require_records(pipeline.topic(*names), self._version.offsets, firsts, since.ends)
+        except LostRecordsError as lost:
+            raise lost.since(self._version.cut.number, schema.name) from lost
 
     def _refuse_moving(self, records: list[TopicRecord], low: DeliveredState) -> None:
         """Raise MirrorError if records do not name the rows that they change."""
@@ -202,6 +213,8 @@ class TableProof:
                     rows = source.typed(values, image)
                     places = range_sums.places_of(rows, self._key_name, ranges)
                     sums.add(places, self._text.of_rows(rows), sign=sign)
+        # To sum a large table takes long, and old records are deleted meanwhile.
+        self._require_records(since)
         return changes
 
     def _mirror_sums(self, ranges: KeyRanges) -> range_sums.Sums:

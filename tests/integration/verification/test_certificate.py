@@ -20,7 +20,9 @@ from connector.stream.snapshot.watermark import LogPosition
 from local_stack import connect
 from tests.foundation.errors.texts import shown
 from tests.integration.verification.pair import pair_of
+from tests.integration.verification.test_since import delete_records
 from tests.stream_jobs.iceberg.readers import DuckDB
+from verification import verify_errors
 from verification.certificate import certificate_errors
 from verification.certificate.document import canonical, digest
 from verification.certificate.run import certify
@@ -85,6 +87,14 @@ def require_no_certificate(pair: Pair, path: Path, table: str) -> None:
     done = pair.verify("--certificate", str(path), table)
     assert f"[{certificate_errors.NOTHING}]" in done.stderr
     assert (done.returncode, path.exists()) == (3, False)
+
+
+def require_no_certificate_without_records(pair: Pair, table: str, *arguments: str) -> None:
+    """What Kafka has deleted since the cut cannot be taken back."""
+    delete_records(pair.stream, table)
+    done = pair.verify(*arguments)
+    assert f"[{verify_errors.RECORDS_LOST}]" in done.stdout
+    assert done.returncode == 1
 
 
 def test_a_certificate_is_computed_again_by_a_client_and_by_duckdb(
@@ -227,4 +237,5 @@ def test_a_certificate_holds_at_its_cut_while_source_and_mirror_go_on(
         stream.execute("ALTER TABLE t DROP n", "TRUNCATE t")
         assert "[V173]" in pair.run(*check, config, "--json").stdout
         moving = pair.verify(*other)
+        require_no_certificate_without_records(pair, "t", *other)
     assert (moving.returncode, f"[{certificate_errors.MOVING}]" in moving.stdout) == (1, True)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until_settled
 from tests.integration.verification.pair import pair_of
 from tests.integration.verification.shards import create, mirror_of, roll
+from verification.certificate import certificate_errors
 
 if TYPE_CHECKING:
     from tests.integration.database_stream import Stream
@@ -35,6 +37,11 @@ def test_each_shard_is_compared_and_the_whole(stream: Stream) -> None:
         code, report = pair.report()
         equal = {table["table"]: (table["verdict"], table["rows"]) for table in report["tables"]}
         assert (code, equal) == (0, dict.fromkeys(names, ("equal", 1)))
+        path = stream.directory / "certificate.json"
+        done = pair.verify("--certificate", str(path))
+        whys = [shown(certificate_errors.SHARD, table=name) for name in names]
+        assert [why in done.stdout for why in whys] == [True] * SHARDS
+        assert (done.returncode, path.exists()) == (3, False)
         # Rows that belong to no shard: those of the shards are gone.
         pair.damage("t0", list)
         code, report = pair.report()
