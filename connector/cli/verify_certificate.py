@@ -82,7 +82,7 @@ def make_foreign_certificate(arguments: Namespace) -> int:
             if not arguments.json:
                 for line in (
                     *result.lines(with_values=with_values),
-                    *_proof_lines(run.moment(result.name), run.reason(result.name)),
+                    _proof_line(run.outcome(result.name, result.target)),
                 ):
                     say(visible(line))
     certificate = run.certificate()
@@ -90,7 +90,7 @@ def make_foreign_certificate(arguments: Namespace) -> int:
     if arguments.json:
         written = None if certificate is None else str(path)
         report = foreign_report(results, with_values=with_values)
-        tables = [own | run.to_json(own["table"]) for own in report["tables"]]
+        tables = [own | run.to_json(own["table"], own["target"]) for own in report["tables"]]
         _print({"certificate": written, **report, "tables": tables})
     else:
         count = f"{len(run.tables)} of {len(results)} tables are certified"
@@ -102,12 +102,11 @@ def make_foreign_certificate(arguments: Namespace) -> int:
     return code
 
 
-def _proof_lines(moment: document.Moment | None, reason: str | None) -> Iterable[str]:
-    if moment is None:
-        yield f"  not certified: {reason}"
-        return
-    changed = "" if moment.committed_at is None else f", changed last at {moment.committed_at}"
-    yield f"  certified at {moment.gtid_set or moment.position}{changed}"
+def _proof_line(outcome: document.Moment | str) -> str:
+    if isinstance(outcome, str):
+        return f"  not certified: {outcome}"
+    changed = "" if outcome.committed_at is None else f", changed last at {outcome.committed_at}"
+    return f"  certified at {outcome.gtid_set or outcome.position}{changed}"
 
 
 def _write(
@@ -211,14 +210,14 @@ def _source(arguments: Namespace) -> SourceSettings:
 def _checked_lines(results: Iterable[CheckedTable]) -> Iterable[str]:
     for result in results:
         if result.error is not None:
-            yield f"{result.name}: not finished: {result.error!s}"
+            yield f"{result.title}: not finished: {result.error!s}"
             continue
         if not result.different:
-            yield f"{result.name}: equal: {result.rows} rows in {result.ranges} ranges"
+            yield f"{result.title}: equal: {result.rows} rows in {result.ranges} ranges"
             continue
         count = f"{len(result.different)} of {result.ranges} ranges of keys differ"
         since = ", perhaps by transactions since the certificate" if result.is_later else ""
-        yield f"{result.name}: {result.verdict}: {count}{since}"
+        yield f"{result.title}: {result.verdict}: {count}{since}"
         for certified, rows, _ in result.different:
             where = _range(certified.low, certified.high)
             yield f"  {where}: {rows} rows, and {certified.rows} in the certificate"

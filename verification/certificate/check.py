@@ -65,6 +65,7 @@ class CheckedTable:
 
     name: str
     side: str  # "source" or "table"
+    target: str | None = None  # of a table that another program has made
     gtid_set: str | None = None  # at which the source had these rows
     rows: int = 0
     ranges: int = 0
@@ -72,6 +73,11 @@ class CheckedTable:
     # The source has changed since, so ranges may differ for that alone.
     is_later: bool = False
     error: errors.ConnectorError | None = None
+
+    @property
+    def title(self) -> str:
+        """The table, and the target that a certificate may name besides others."""
+        return self.name if self.target is None else f"{self.name} = {self.target}"
 
     @property
     def verdict(self) -> Verdict:
@@ -85,6 +91,7 @@ class CheckedTable:
         return {
             "table": self.name,
             "side": self.side,
+            "target": self.target,
             "gtid_set": self.gtid_set,
             "verdict": self.verdict,
             "rows": self.rows,
@@ -123,9 +130,11 @@ def check_tables(certificate: AnyCertificate, show: Show) -> Iterator[CheckedTab
 
 
 def _begun(certificate: AnyCertificate, own: Own, side: str) -> CheckedTable:
-    return CheckedTable(
-        own.table, side, moment_of(certificate, own).gtid_set, ranges=len(own.ranges)
-    )
+    target = None
+    if isinstance(own, CertifiedForeignTable):
+        target = f"{own.target.kind}:{own.target.place}"
+    gtid_set = moment_of(certificate, own).gtid_set
+    return CheckedTable(own.table, side, target, gtid_set, ranges=len(own.ranges))
 
 
 def moment_of(certificate: AnyCertificate, own: Own) -> SourceState | Moment:

@@ -134,6 +134,12 @@ class LeftOutTable(_Part):
     reason: str
 
 
+class LeftOutTarget(LeftOutTable):
+    """A target that is not certified to have the rows of its table."""
+
+    target: str
+
+
 class SourceState(_Part):
     """The moment at which the certificate holds."""
 
@@ -197,7 +203,7 @@ class ForeignCertificate(_Part):
     source: Server
     setup: Setup
     tables: list[CertifiedForeignTable]
-    left_out: list[LeftOutTable]
+    left_out: list[LeftOutTarget]
 
     @property
     def canonical(self) -> bytes:

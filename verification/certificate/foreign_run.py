@@ -49,9 +49,13 @@ class ForeignCertification:
     source: SourceSettings
     limits: ForeignLimits
     tables: list[document.CertifiedForeignTable] = field(default_factory=list)
-    left_out: list[document.LeftOutTable] = field(default_factory=list)
+    left_out: list[document.LeftOutTarget] = field(default_factory=list)
+    # By table and target: a table may have several targets.
+    _outcomes: dict[tuple[str, str], document.Moment | str] = field(default_factory=dict)
     _server: document.Server | None = None
-    _reason: str = ""  # why the table that was compared last is not certified
+    # Of the target that was compared last: the moment, or why it has none.
+    _moment: document.Moment | None = None
+    _reason: str = ""
 
     def results(self, tables: Sequence[TableChoice], show: Show) -> Iterator[ForeignResult]:
         """Yield the result of each table, after it was added to the certificate or left out.
@@ -64,27 +68,32 @@ class ForeignCertification:
                 facts = {"target": choice.shown_target, "why": why}
                 raise ConfigError(certificate_errors.NO_VERSIONS, **facts)
         for result in verify_tables(self.source, tables, self.limits, show, self._compare):
-            if self.moment(result.name) is None:
-                reason = self._reason or _DIFFER
-                reason = reason if result.error is None else str(result.error)
-                self.left_out.append(document.LeftOutTable(table=result.name, reason=reason))
+            name, target = result.name, result.target
+            outcome = self._outcome(result)
+            self._outcomes[name, target] = outcome
+            if isinstance(outcome, str):
+                left_out = document.LeftOutTarget(table=name, target=target, reason=outcome)
+                self.left_out.append(left_out)
             yield result
 
-    def moment(self, name: str) -> document.Moment | None:
-        """Return the moment at which a table is certified; None if it is not."""
-        return next((own.moment for own in self.tables if own.table == name), None)
+    def outcome(self, name: str, target: str) -> document.Moment | str:
+        """Return the moment at which a target has the rows of its table, or why it has none."""
+        return self._outcomes[name, target]
 
-    def reason(self, name: str) -> str | None:
-        """Return why a table is left out; None if it is certified."""
-        return next((own.reason for own in self.left_out if own.table == name), None)
-
-    def to_json(self, name: str) -> dict[str, Any]:
+    def to_json(self, name: str, target: str) -> dict[str, Any]:
         """Return the members of the report that a table has besides those of a comparison."""
-        moment = self.moment(name)
-        return {
-            "certified": None if moment is None else moment.model_dump(mode="json"),
-            "not_certified": self.reason(name),
-        }
+        outcome = self.outcome(name, target)
+        if isinstance(outcome, str):
+            return {"certified": None, "not_certified": outcome}
+        return {"certified": outcome.model_dump(mode="json"), "not_certified": None}
+
+    def _outcome(self, result: ForeignResult) -> document.Moment | str:
+        moment, reason = self._moment, self._reason or _DIFFER
+        # The next table may fail before it is compared.
+        self._moment, self._reason = None, ""
+        if moment is not None:
+            return moment
+        return reason if result.error is None else str(result.error)
 
     def certificate(self) -> document.ForeignCertificate | None:
         """Return the certificate of all results that were taken; None if it had no table."""
@@ -109,7 +118,6 @@ class ForeignCertification:
         """Certify a table; if it cannot be, compare its rows. Raises the errors of reading."""
         identity = table.source.session.identity
         self._server = document.Server(server_uuid=identity.server_uuid, flavour=identity.flavour)
-        self._reason = ""
         try:
             if self._certify(table, show):
                 return
@@ -150,7 +158,9 @@ class ForeignCertification:
             return False
         result.rows = result.target_rows = result.summed_rows = int(proven.sums.rows.sum())
         version = _version(choice, place, target, mapping)
-        self.tables.append(_table(choice.name, mapping, version, proven))
+        certified = _table(choice.name, mapping, version, proven)
+        self.tables.append(certified)
+        self._moment = certified.moment
         return True
 
 

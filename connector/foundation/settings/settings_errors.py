@@ -318,8 +318,8 @@ LOADED_BY_MIRROR = configuration_error(
     "C252",
     'snapshot.to = "mirror" does not go with {key} = {value}',
     'set snapshot.to = "topics", or leave {key} at its default',
-    cause="The Spark job reads the rows of the first copy itself, and no topic has them. So they "
-    "are not what {key} makes of records, and nobody is told of them.",
+    cause="The Spark job reads the rows of the first copy itself, and no topic has them. So "
+    "nothing makes records of them, and nobody is told of them.",
     example={"key": "envelope.profile", "value": "debezium"},
 )
 NO_REGISTRY_URLS = configuration_error(

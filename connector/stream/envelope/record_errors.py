@@ -86,7 +86,7 @@ MASKED_GONE = table_error(
     "T401",
     "there is no column {column}, which {source.masks} names",
     "name the column that has its values now, and start again",
-    cause="The table has other columns than {source.masks} says. If the column was renamed, its "
+    cause="The table has other columns than the mask expects. If the column was renamed, its "
     "values would be published as they are.",
     example={"column": "erp.users.email"},
 )

@@ -152,9 +152,9 @@ NOT_A_KEY = code.table_error(
 THREADS_RUNNING = code.notice(
     "R331",
     "{found:g} running threads, and {limit:g} are the limit",
-    cause="Reading of tables holds its pace near this limit, and halves it beyond. The limit is "
-    "{snapshot.threads_running_max}; without one, it is 25, or half more than what is usual at "
-    "this source.",
+    cause="Reading of tables holds its pace near this limit, and halves it beyond. Without "
+    "snapshot.threads_running_max, the limit is 25, or half more than what is usual at this "
+    "source.",
     example={"found": 40.0, "limit": 25.0},
 )
 REPLICA_LAGS = code.notice(

@@ -86,7 +86,7 @@ def certified_moment(table: CertifiedTable) -> tuple[str | None, int]:
     choice = read_choice(f"{table.database}.orders=delta:{table.path}")
     (result,) = run.results([choice], lambda *_: None)
     certificate = run.certificate()
-    assert certificate is not None, run.reason(choice.name)
+    assert certificate is not None, run.outcome(result.name, result.target)
     (checked,) = check_tables(certificate, lambda *_: None)
     assert (result.verdict, checked.verdict) == ("equal", "equal")
     (own,) = certificate.tables

@@ -85,12 +85,15 @@ class CertifiedTable(ForeignTable):
         fill = ("CREATE TABLE n (n INT)", f"INSERT INTO n VALUES {DIGITS}", FILL)
         self.execute(DEFINITION, *fill)
 
-    def certify(self, *arguments: str, target: str = "") -> CompletedProcess[str]:
+    def certify(self, *arguments: str, targets: tuple[str, ...] = ()) -> CompletedProcess[str]:
         """Run the command with a file that leaves out the column without an exact text."""
         tables = self.path.with_name("audit.toml")
         tables.write_text(
-            f'[[tables]]\ntable = "{self.database}.orders"\n'
-            f'target = "{target or f"delta:{self.path}"}"\ncolumns.weight.skip = true\n'
+            "".join(
+                f'[[tables]]\ntable = "{self.database}.orders"\n'
+                f'target = "{target}"\ncolumns.weight.skip = true\n'
+                for target in targets or [f"delta:{self.path}"]
+            )
         )
         options = ("--tables", str(tables), "--certificate", str(self.file), "--lag", "2")
         return forked_command.run("verify", self.url, *options, *arguments)
@@ -177,7 +180,8 @@ def holds_and_is_computed_again(table: CertifiedTable, public: Path) -> None:
     for source in ((), (table.url,)):
         done = table.check(*source, "--public-key", str(public))
         first, last = lines(done, 0)
-        assert first == f"{own['table']}: equal: {ROWS} rows in {len(own['ranges'])} ranges"
+        name = f"{own['table']} = {own['target']['kind']}:{own['target']['place']}"
+        assert first == f"{name}: equal: {ROWS} rows in {len(own['ranges'])} ranges"
         assert f"at {own['moment']['gtid_set']}; signed by SHA256:" in last
 
 
@@ -257,6 +261,33 @@ def test_a_row_that_is_damaged_is_not_certified_and_a_damaged_file_is_found(
     assert f"[{certificate_errors.NO_TABLE}]" in lines(table.check(), 1)[0]
 
 
+def test_targets_of_one_table_are_certified_each_by_itself(table: CertifiedTable) -> None:
+    places = [table.path.with_name(name) for name in ("lake", "damaged", "copy", "none")]
+    targets = tuple(f"delta:{place}" for place in places)
+    rows = table.rows()
+    damaged = [{**row, "note": "damaged"} if row["id"] == 4711 else row for row in rows]
+    for place, own in zip(places, (rows, damaged, rows), strict=False):
+        foreign_tables.write(place, typed(own))
+    done = table.certify("--json", targets=targets)
+    assert done.returncode == 4, done.stdout + done.stderr
+    report = json.loads(done.stdout)["tables"]
+    found = {own["target"]: (own["certified"], own["not_certified"]) for own in report}
+    document = table.document()
+    certified = {f"delta:{own['target']['place']}": own["moment"] for own in document["tables"]}
+    assert list(certified) == [targets[0], targets[2]]
+    assert {target: moment for target, (moment, _) in found.items() if moment} == certified
+    left_out = {own["target"]: own["reason"] for own in document["left_out"]}
+    assert {target: reason for target, (_, reason) in found.items() if reason} == left_out
+    assert left_out[targets[1]] == "its rows differ"
+    assert str(places[3]) in left_out[targets[3]]
+    told = lines(table.check(), 0)[:2]
+    name = f"{table.database}.orders"
+    assert [line.partition(": equal")[0] for line in told] == [
+        f"{name} = {targets[0]}",
+        f"{name} = {targets[2]}",
+    ]
+
+
 @full_only
 def test_mariadb_is_certified(
     mariadb_server: MariadbServer, mariadb_database: str, tmp_path: Path
@@ -282,7 +313,7 @@ def test_a_snapshot_of_iceberg_is_certified(table: CertifiedTable) -> None:
     orders = iceberg_tables.made(table.path, schema)
     orders.append(data)
     target = f"iceberg:{table.path}"
-    lines(table.certify("--sign-key", str(private), target=target), 0)
+    lines(table.certify("--sign-key", str(private), targets=(target,)), 0)
     snapshot = orders.current_snapshot()
     (own,) = table.document()["tables"]
     assert snapshot is not None
