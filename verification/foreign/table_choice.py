@@ -154,11 +154,13 @@ def read_choices(path: Path) -> list[TableChoice]:
 def matching(session: SelectSession, choices: Sequence[TableChoice]) -> Iterator[TableChoice]:
     """Yield choices for single tables: a pattern becomes the tables that match it.
 
-    `{database}` and `{table}` in a target become their names. A table that several choices name has
-    the first one. Raises ConfigError for a pattern without a table, and the errors of the session.
+    `{database}` and `{table}` in a target become their names. A table may be named with several
+    targets; a pattern adds no target to a table that a choice before it names. Raises ConfigError
+    for a pattern without a table, and the errors of the session.
     """
     ignores_case = names_ignore_case(session)
     known: set[tuple[str, str]] = set()
+    known_targets: set[tuple[str, str, str]] = set()
     for choice in choices:
         names = [(choice.database, choice.table)]
         if choice.is_pattern:
@@ -168,10 +170,13 @@ def matching(session: SelectSession, choices: Sequence[TableChoice]) -> Iterator
                 text, why = f"{choice.name}={choice.target}", "the source has no such table"
                 raise _wrong(text, why)
         for database, table in names:
-            if (database, table) not in known:
-                known.add((database, table))
-                target = choice.target.replace("{database}", database).replace("{table}", table)
-                yield replace(choice, database=database, table=table, target=target)
+            target = choice.target.replace("{database}", database).replace("{table}", table)
+            named = (database, table, target)
+            if named in known_targets or (choice.is_pattern and (database, table) in known):
+                continue
+            known.add((database, table))
+            known_targets.add(named)
+            yield replace(choice, database=database, table=table, target=target)
 
 
 def _choice(text: str, name: str, target: str) -> TableChoice:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
 from verification import foreign
-from verification.foreign.table_choice import read_choice
+from verification.foreign.table_choice import matching, read_choice
 
 if TYPE_CHECKING:
     from connector.foundation.errors.code import ErrorCode
@@ -46,3 +46,31 @@ def test_a_target_of_a_package_that_is_missing_is_refused(
 )
 def test_passwords_are_not_shown(target: str, shown: str) -> None:
     assert read_choice(f"shop.orders={target}").shown_target == shown
+
+
+class _Session:
+    """A source with two tables."""
+
+    def query(self, sql: str) -> list[dict[str, str]]:
+        if "lower_case_table_names" in sql:
+            return [{"value": "0"}]
+        return [{"db": "shop", "name": name} for name in ("orders", "other")]
+
+
+def test_each_target_of_a_table_is_compared_and_a_pattern_adds_none() -> None:
+    texts = (
+        "shop.orders=delta:/a",
+        "shop.orders=delta:/b",
+        "shop.orders=delta:/a",
+        "shop.*=delta:/lake/{table}",
+        "shop.o*=delta:/late/{table}",
+        "shop.other=delta:/c",
+    )
+    session: Any = _Session()
+    found = [(own.name, own.target) for own in matching(session, list(map(read_choice, texts)))]
+    assert found == [
+        ("shop.orders", "delta:/a"),
+        ("shop.orders", "delta:/b"),
+        ("shop.other", "delta:/lake/other"),
+        ("shop.other", "delta:/c"),
+    ]
