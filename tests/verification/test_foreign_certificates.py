@@ -14,7 +14,7 @@ from connector.replication.server.addresses import source_settings
 from tests.foundation.errors.texts import shown
 from tests.stream_jobs.topics import column
 from tests.verification.test_certificates import BOUNDS, EMPTY
-from verification.certificate import certificate_errors, range_sums
+from verification.certificate import certificate_errors, foreign_run, range_sums
 from verification.certificate.check import CheckedTable, check_tables
 from verification.certificate.document import (
     ForeignCertificate,
@@ -25,6 +25,7 @@ from verification.certificate.document import (
 )
 from verification.certificate.foreign_run import ForeignCertification
 from verification.foreign.foreign_check import ForeignLimits
+from verification.foreign.foreign_report import ForeignResult
 from verification.foreign.table_choice import read_choice
 from verification.key_ranges import KeyNumber, numbers_of
 from verification.row_text import MirrorText
@@ -172,3 +173,20 @@ def test_a_target_without_versions_is_refused_before_anything_is_read(target: st
     assert caught.value.code == certificate_errors.NO_VERSIONS
     assert "secret" not in str(caught.value)
     assert shown(certificate_errors.NO_VERSIONS, target=shown_target, why="").startswith("[V176]")
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"unsettled": 1}, "the log does not tell enough about some of its rows"),
+        ({"has_more": True}, "its rows differ"),
+    ],
+)
+def test_what_is_left_out_says_whether_rows_differ(
+    monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], reason: str
+) -> None:
+    result = ForeignResult(NAME, "delta:/lake/t", **facts)
+    monkeypatch.setattr(foreign_run, "verify_tables", lambda *_: iter([result]))
+    own = ForeignCertification(source_settings("mysql://root@127.0.0.1:1"), ForeignLimits())
+    assert list(own.results([read_choice(f"{NAME}=delta:/lake/t")], lambda *_: None)) == [result]
+    assert [each.reason for each in own.left_out] == [reason]

@@ -40,6 +40,7 @@ _NO_VERSIONS: Final[Mapping[str, str]] = {
     "iceberg-rest": "a certificate has no login for its catalog; name the path of the table",
 }
 _DIFFER: Final = "its rows differ"
+_UNSETTLED: Final = "the log does not tell enough about some of its rows"
 
 
 @dataclass(slots=True)
@@ -88,7 +89,8 @@ class ForeignCertification:
         return {"certified": outcome.model_dump(mode="json"), "not_certified": None}
 
     def _outcome(self, result: ForeignResult) -> document.Moment | str:
-        moment, reason = self._moment, self._reason or _DIFFER
+        said = _DIFFER if result.verdict == "different" else _UNSETTLED
+        moment, reason = self._moment, self._reason or said
         # The next table may fail before it is compared.
         self._moment, self._reason = None, ""
         if moment is not None:
@@ -149,6 +151,8 @@ class ForeignCertification:
             raise MirrorError(
                 certificate_errors.NO_STATE, table=choice.name, target=choice.shown_target
             )
+        # Its columns may have other names, or types, than those that the table has by now.
+        result.state = target.read_version(target.version)
         result.mapping = mapping = MappingGuess(source, target, choice).mapping()
         proof = ForeignProof(
             settings, source, target, mapping, lambda *rows: show(choice.name, *rows)

@@ -128,6 +128,7 @@ class IcebergTarget(FileTarget):
         self._files = UriFiles(name, self._place)
         self._state: IcebergState | None = None
         self._metadata = ""  # the URI of the file that `_state` has
+        self._is_newest = False  # whether `_state` is the newest one of this file
         self._manifests: dict[str, list[IcebergFile]] = {}
         self._dead_rows: DeadRows | None = None
         self._by_part: dict[str, IcebergFile] = {}
@@ -135,9 +136,9 @@ class IcebergTarget(FileTarget):
     def refresh(self) -> str:
         """Read the newest snapshot from now on."""
         uri = self._newest()
-        if uri != self._metadata or self._state is None:
+        if uri != self._metadata or not self._is_newest:
             self._load(uri, lambda: self._document(uri))
-            self._metadata = uri
+            self._metadata, self._is_newest = uri, True
         return self._named_state()
 
     @property
@@ -167,8 +168,7 @@ class IcebergTarget(FileTarget):
         """
         uri = self._newest()
         self._load(uri, lambda: self._document_at(uri, version))
-        # The next refresh reads the newest snapshot.
-        self._metadata = ""
+        self._metadata, self._is_newest = uri, False
         return self._named_state()
 
     def _document_at(self, uri: str, version: str) -> dict[str, Any]:

@@ -263,6 +263,7 @@ def test_a_snapshot_is_read_again_with_the_columns_of_its_time(tmp_path: Path) -
     assert target.read_version(first) == f"snapshot {first}"
     assert (target.rows, target.schema.names[1], target.table_id) == (4, "kind", identity)
     assert identity == str(table.metadata.table_uuid)
+    assert target.duckdb_scan == f"iceberg_scan('{newest(tmp_path)}', snapshot_from_id => {first})"
     assert (target.refresh(), target.rows) == (f"snapshot {target.version}", 9)
     with pytest.raises(MirrorError) as caught:
         target.read_version("7")
