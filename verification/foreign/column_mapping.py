@@ -100,19 +100,22 @@ class ColumnNames:
     ) -> "ColumnNames":
         """Pair the columns of `schema` with those of the target; `chosen` has what users chose.
 
-        Columns that are `skipped` have no counterpart.
+        Columns that are `skipped` are not compared, and what they are in the target marks nothing.
         """
         found = cls()
         free = [name for name in names if name not in chosen.values()]
+        of_source = {column["name"].lower() for column in schema.columns}
         for column in schema.columns:
             name = column["name"]
-            own = None if name in skipped else chosen.get(name) or _same_name(name, free)
-            if own is None:
-                found.only_source.append(column["name"])
+            own = chosen.get(name) or _same_name(name, free)
+            if own is not None:
+                of_source.add(own.lower())
+            if own is None or name in skipped:
+                found.only_source.append(name)
             else:
-                found.targets[column["name"]] = own
+                found.targets[name] = own
         rest = [name for name in names if name not in found.targets.values()]
-        found.mark = mark_among(rest)
+        found.mark = mark_among([name for name in rest if name.lower() not in of_source])
         for name in rest:
             is_metadata = name.lower().startswith(_METADATA) or name.lower() in MARKS
             (found.ignored if is_metadata else found.only_target).append(name)

@@ -56,6 +56,8 @@ class ForeignCheck:
         ranges = self._unequal_ranges()
         if ranges is None or len(ranges):
             self._read_rows(ranges)
+        else:
+            self._note_unfit_keys()
         self._look_back()
         self.result.differences = list(self._found.values())[: self._limits.differences_max]
 
@@ -110,13 +112,15 @@ class ForeignCheck:
                 index.add(keys, digests, near.numbers(rows.data))
                 self._count(rows.data.num_rows)
             index.complete()
-            result.target_rows += index.rows + self._rows.unfit_key_rows
+            result.target_rows += index.rows
             self._note_unfit_keys()
             # Together, because what lags is waited for.
             self._settle_all(chain(self._differing(index, ranges), self._surplus(index)))
 
     def _note_unfit_keys(self) -> None:
-        """Note the rows whose key the source cannot have."""
+        """Note the rows whose key the source cannot have: no range has them in its sum."""
+        self.result.target_rows += self._rows.unfit_key_rows
+        self.result.has_more = self._rows.unfit_key_rows > self._limits.differences_max
         for row in self._rows.unfit_keys:
             mapping = self._sides.mapping
             key = {name: row[mapping.pairs[name].target] for name in mapping.key}

@@ -131,7 +131,8 @@ TARGET_VALUE = ErrorCode(
     "{target}: a value of the column {column} cannot be read: {said}",
     "leave the column out of the comparison: skip = true in the file of --tables",
     end=End.COMMAND,
-    cause="Some servers have values that no other program knows, such as the date infinity.",
+    cause="Some servers have values that no other program knows, such as the date infinity. Or the "
+    "column has another type than the one of the source, such as a list for a VARCHAR.",
     example={"target": "postgresql://audit@dwh/shop.public.orders", "column": "day"},
 )
 TARGET_REFUSED = ErrorCode(

@@ -18,7 +18,7 @@ from connector.foundation.errors import ConfigError
 from stream_jobs.errors import MirrorError
 from verification.digests import Digest, digest_pairs, row_digests
 from verification.foreign import column_mapping, foreign_errors
-from verification.foreign.forms import Form, forms_of, of_source
+from verification.foreign.forms import Form, compared_type, forms_of, of_source
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.table_choice import TableChoice
 from verification.foreign.target import Target
@@ -35,7 +35,8 @@ class MappingGuess:
     def __init__(self, source: SourceRows, target: Target, choice: TableChoice) -> None:
         """Pair the columns by their names.
 
-        Raises ConfigError for a choice that does not fit, and MirrorError without a key.
+        Raises ConfigError for a choice that does not fit, and MirrorError without a key, or for a
+        column whose type in the target cannot be read.
         """
         self._source = source
         self._target = target
@@ -53,8 +54,10 @@ class MappingGuess:
             own = self._names.targets.get(name)
             if own is None:
                 continue
-            forms = forms_of(column, target.schema.field(own).type)
+            kind = target.schema.field(own).type
+            forms = forms_of(column, kind)
             if not forms:
+                self._require_never_compared(column, own, kind)
                 del self._names.targets[name]
                 self._names.only_source.append(name)
                 continue
@@ -69,10 +72,11 @@ class MappingGuess:
             return self._mapping(first, {})
         raw = self._sample(self._mapping(first, {}))
         key, theirs = self._best_key(raw, first)
-        if not theirs.num_rows:
+        # A collation may take two keys for the same whose texts differ.
+        places = self._places(raw, first | key, theirs) if theirs.num_rows else []
+        if not places:
             return self._mapping(first | key, {})
         chosen, notes = dict(key), {}
-        places = self._places(raw, first | key, theirs)
         for name, forms in self._forms.items():
             if name in key or len(forms) == 1:
                 chosen.setdefault(name, forms[0])
@@ -90,6 +94,14 @@ class MappingGuess:
             if own.name is not None and own.name not in names:
                 why = f"the target has no column {own.name}"
                 raise self._wrong(why)
+
+    def _require_never_compared(self, column: SchemaColumn, own: str, kind: pa.DataType) -> None:
+        """Raise MirrorError for a column without a form that others of its type have."""
+        if compared_type(column, kind) is None:
+            return
+        said = f"the source has {column['type'].upper()}, the target {kind}"
+        facts = {"target": self._target.name, "column": own, "said": said}
+        raise MirrorError(foreign_errors.TARGET_VALUE, **facts)
 
     def _chosen(self, name: str, forms: list[Form]) -> list[Form]:
         choice = self._choice.columns.get(name)

@@ -18,9 +18,6 @@ from verification.key_ranges import KeyRanges, numbers_of
 from verification.row_text import RowText
 from verification.source_table import RowKey
 
-# Changes the sum of a range, as no row of the source does.
-_UNFIT = np.uint64(0x5BD1E9955BD1E995)
-
 
 class TargetRows:
     """Reads one target by a mapping."""
@@ -77,14 +74,14 @@ class TargetRows:
         self, ranges: KeyRanges, text: RowText, show: Callable[[int], None]
     ) -> tuple[Checksums, NDArray[np.bool_]]:
         """Return the sums of `ranges`, and which are known: all of them; `show` gets rows."""
-        sums = Checksums(len(ranges))
+        sums, are_unfit = Checksums(len(ranges)), np.zeros(len(ranges), np.bool_)
         for rows in self.batches(None if ranges.are_all else ranges):
             places = ranges.places(numbers_of(rows.data[self._mapping.key[0]]))
             sums.add(places, text.of_rows(rows.data))
-            if rows.unfit.any():
-                # One place may have two of them, whose marks would vanish together.
-                sums.rows[places[rows.unfit]] = -1
+            are_unfit[places[rows.unfit]] = True
             show(rows.data.num_rows)
+        # No range of the source has so many rows.
+        sums.rows[are_unfit] = -1
         return sums, np.ones(len(ranges), np.bool_)
 
     def rows_of(self, wanted: Collection[Digest], keys: Sequence[RowKey]) -> DecodedRows:

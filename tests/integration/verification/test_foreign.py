@@ -125,6 +125,25 @@ def test_a_value_that_no_column_of_the_source_can_have_differs(table: ForeignTab
     ]
 
 
+def test_a_row_without_a_key_of_the_source_differs_though_all_sums_are_equal(
+    table: ForeignTable,
+) -> None:
+    table.execute(
+        "DROP TABLE orders",
+        "CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(9))",
+        "INSERT INTO orders VALUES (1, 'a'), (2, 'b')",
+    )
+    for ids in (pa.array([1, None, 2], pa.int32()), pa.array(["1", "abc", "2"])):
+        foreign_tables.write(table.path, pa.table({"id": ids, "note": ["a", "c", "b"]}))
+        with foreign_tables.comparison(table) as check:
+            check.run()
+        result = check.result
+        assert (result.verdict, result.summed_rows, result.target_rows) == ("different", 2, 3)
+        (only,) = result.differences
+        odd = {"id": ids[1].as_py(), "note": "c"}
+        assert (only.kind, only.key, only.target) == ("surplus", {"id": odd["id"]}, [odd])
+
+
 def test_a_folder_of_files_with_partitions_is_compared(table: ForeignTable) -> None:
     data = foreign_tables.typed(table.rows())
     pq.write_to_dataset(data, table.path, partition_cols=["kind"])

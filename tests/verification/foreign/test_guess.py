@@ -1,0 +1,140 @@
+"""What the columns of a target are taken for, by their names, types and rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from stream_jobs.errors import MirrorError
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import TableSchema
+from tests.stream_jobs.topics import column
+from verification.checksums import Checksums
+from verification.foreign import foreign_errors
+from verification.foreign.column_mapping import ColumnMapping, ColumnNames, ColumnPair
+from verification.foreign.delta_target import DeltaTarget
+from verification.foreign.forms import forms_of
+from verification.foreign.guess import MappingGuess
+from verification.foreign.table_choice import ColumnChoice, TableChoice
+from verification.foreign.target_rows import TargetRows
+from verification.key_ranges import KeyRanges
+from verification.row_text import MirrorText
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from connector.foundation.contract import SchemaColumn
+
+
+def schema(*columns: SchemaColumn) -> TableSchema:
+    return TableSchema("shop", "t", "a", PackedSequence(0, 0), columns)
+
+
+class _Source:
+    """A table whose collation takes letters of both cases for the same."""
+
+    def __init__(self, table: TableSchema, rows: pa.Table) -> None:
+        self.schema = table
+        self._rows = rows
+
+    @property
+    def no_rows(self) -> pa.Table:
+        return self._rows.slice(0, 0)
+
+    def rows_of(self, keys: Sequence[tuple[Any, ...]]) -> Iterator[pa.Table]:
+        wanted = {str(key).lower() for (key,) in keys}
+        found = [str(own).lower() in wanted for own in self._rows["id"].to_pylist()]
+        yield self._rows.filter(pa.array(found))
+
+
+def guessed(path: Path, source: _Source, data: pa.Table, **columns: ColumnChoice) -> ColumnMapping:
+    """Return the mapping of a Delta table with some rows."""
+    write_deltalake(path, data)
+    target = DeltaTarget(f"delta:{path}", str(path))
+    target.refresh()
+    choice = TableChoice("shop", "t", target.name, columns)
+    own: Any = source
+    return MappingGuess(own, target, choice).mapping()
+
+
+@pytest.mark.parametrize(
+    ("names", "skipped", "chosen", "mark"),
+    [
+        (["id", "deleted_at"], (), {}, None),
+        (["id", "deleted_at"], ("deleted_at",), {}, None),
+        (["id", "DELETED_AT", "__deleted"], ("deleted_at",), {}, "__deleted"),
+        (["id", "gone", "deleted_at"], (), {"deleted_at": "gone"}, None),
+        (["id", "is_deleted"], ("isDeleted",), {}, None),
+        (["id", "op"], ("deleted_at",), {}, "op"),
+    ],
+)
+def test_no_column_of_the_source_marks_deleted_rows(
+    names: list[str], skipped: tuple[str, ...], chosen: dict[str, str], mark: str | None
+) -> None:
+    columns = [column("id", "int", key=1), column("deleted_at", "datetime")]
+    columns += [column("isDeleted", "tinyint")]
+    found = ColumnNames.of(schema(*columns), names, chosen, skipped)
+    assert found.mark == mark
+    assert not set(skipped) & set(found.targets)
+    assert set(skipped) <= set(found.only_source)
+
+
+def test_a_column_whose_type_cannot_be_read_has_to_be_skipped(tmp_path: Path) -> None:
+    table = schema(
+        column("id", "int", key=1), column("note", "varchar"), column("place", "geometry")
+    )
+    source = _Source(table, pa.table({"id": pa.array([1], pa.int32())}))
+    data = pa.table({"id": [1], "note": [["a"]], "place": ["POINT(1 2)"]})
+    with pytest.raises(MirrorError) as raised:
+        guessed(tmp_path / "t", source, data)
+    assert raised.value.code is foreign_errors.TARGET_VALUE
+    assert "the column note cannot be read: the source has VARCHAR, the target" in str(raised.value)
+    mapping = guessed(tmp_path / "other", source, data, note=ColumnChoice(skip=True))
+    assert (mapping.columns, mapping.names.only_source) == (["id"], ["note", "place"])
+
+
+def test_keys_that_only_a_collation_takes_for_the_same_tell_no_form(tmp_path: Path) -> None:
+    table = schema(column("id", "char", key=1, length=36), column("day", "date"))
+    rows = pa.table({"id": ["AB", "CD"], "day": pa.array([1, 2], pa.int32()).cast(pa.date32())})
+    mapping = guessed(
+        tmp_path / "t", _Source(table, rows), pa.table({"id": ["ab", "cd"], "day": [1, 2]})
+    )
+    assert [pair.note for pair in mapping.pairs.values()] == ["", ""]
+
+
+class _Batches:
+    """A target with some batches."""
+
+    def __init__(self, *batches: pa.Table) -> None:
+        self._batches = batches
+        self.schema = batches[0].schema
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        for batch in self._batches:
+            yield batch.select(list(names))
+
+
+def test_the_sum_of_a_range_with_an_unfit_value_equals_none() -> None:
+    columns = (column("id", "int", key=1), column("day", "date"))
+    kinds = (pa.int32(), pa.string())
+    pairs = [
+        ColumnPair(own, own["name"], forms_of(own, kind)[0])
+        for own, kind in zip(columns, kinds, strict=True)
+    ]
+    names = ColumnNames({own["name"]: own["name"] for own in columns})
+    mapping = ColumnMapping(schema(*columns), pairs, names)
+    first, second = (
+        pa.table({"id": pa.array(ids, pa.int32()), "day": days})
+        for ids, days in (([1, 2], ["2026-02-31", "2026-03-01"]), ([3], ["2026-03-02"]))
+    )
+    text, target = MirrorText.of_mirror(columns), _Batches(first, second)
+    assert text is not None
+    own: Any = target
+    exact: Any = text
+    sums, _ = TargetRows(own, mapping).sums(KeyRanges.whole(), exact, lambda *_: None)
+    assert isinstance(sums, Checksums)
+    assert sums.rows.tolist() == [-1]
