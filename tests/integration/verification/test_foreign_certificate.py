@@ -424,7 +424,7 @@ def test_what_keeps_a_table_from_being_certified_is_told(
     ):
         run = ForeignCertification(settings, limits)
         (result,) = run.results([choice], lambda *_: None)
-        assert (result.verdict, run.reason(name)) == (verdict, reason)
+        assert (result.verdict, run.outcome(name, result.target)) == (verdict, reason)
     # As if a version were of no moment, while its rows lag.
     monkeypatch.setattr(ForeignProof, "run", lambda *_: None)
     run = ForeignCertification(settings, limits)
@@ -432,4 +432,4 @@ def test_what_keeps_a_table_from_being_certified_is_told(
     facts = {"table": name, "target": target, "state": "version 0", "seconds": 1.0}
     assert str(result.error) == shown(certificate_errors.NO_COMMON_MOMENT, **facts)
     assert (result.rows, run.certificate()) == (ROWS, None)
-    assert run.reason(name) == str(result.error)
+    assert run.outcome(name, result.target) == str(result.error)
