@@ -17,7 +17,7 @@ from verification.changed_keys import VERSION_GONE, AllRowsError, ChangedKeys
 from verification.digests import Digest
 from verification.key_texts import decode_keys
 from verification.mirror_side import MirrorSide
-from verification.report import TableResult
+from verification.report import TableResult, key_of
 from verification.source_moment import SourceMoment
 from verification.source_table import RowKey
 from verification.state_file import NOT_OURS, StateFile, different_keys
@@ -38,6 +38,7 @@ class Baselines:
         self._file = None if path is None else StateFile(path, _FORMAT, of)
         self._whole_hours = whole_hours
         self._turn = RLock()
+        # By the keys that `key_of` gives tables.
         self._tables: dict[str, Baseline] = {}
         state = None if self._file is None else self._file.read("tables")
         if self._file is not None and state is not None:
@@ -48,17 +49,17 @@ class Baselines:
                 raise self._file.unusable(NOT_OURS) from error
         self.write()
 
-    def get(self, name: str) -> Baseline | None:
+    def get(self, key: str) -> Baseline | None:
         """Return the baseline of a table; None without one."""
-        return self._tables.get(name)
+        return self._tables.get(key)
 
     def knows_one_of(self, names: Sequence[tuple[str, str]]) -> bool:
         """Return whether one of some tables, each a database and a table, has a baseline."""
-        return any(".".join(name) in self._tables for name in names)
+        return any(key_of(name) in self._tables for name in names)
 
-    def is_due(self, name: str, now: SourceMoment) -> bool:
+    def is_due(self, key: str, now: SourceMoment) -> bool:
         """Return whether all rows of a table have to be compared."""
-        known = self._tables.get(name)
+        known = self._tables.get(key)
         if known is None or known.whole is None:
             return True
         return now.time_us - known.whole.time_us >= self._whole_hours * _US_OF_AN_HOUR
@@ -70,7 +71,7 @@ class Baselines:
 
         Raises AllRowsError if they cannot be told, and the errors of the pipeline.
         """
-        known = self._tables.get(result.name)
+        known = self._tables.get(result.key)
         of = compared_of(schema, mirror)
         if known is None or known.of != of:
             raise AllRowsError
@@ -95,17 +96,17 @@ class Baselines:
             return
         different = different_keys(result)
         with self._turn:
-            known = self._tables.get(result.name)
+            known = self._tables.get(result.key)
             if result.baseline is None:
-                self._tables.pop(result.name, None)
+                self._tables.pop(result.key, None)
                 return
-            self._tables[result.name] = _after(known, result, different)
+            self._tables[result.key] = _after(known, result, different)
 
-    def keep(self, names: Collection[str]) -> None:
+    def keep(self, keys: Collection[str]) -> None:
         """Forget all other tables."""
         with self._turn:
-            for name in self._tables.keys() - names:
-                del self._tables[name]
+            for key in self._tables.keys() - keys:
+                del self._tables[key]
 
     def write(self) -> None:
         """Replace the file, if there is one. Raises ConfigError if that fails."""

@@ -21,7 +21,7 @@ from verification.commit_times import CommitTimeCache
 from verification.metrics import VerificationMetrics
 from verification.pipeline import Pipeline
 from verification.replica_side import ReplicaServer
-from verification.report import TableResult
+from verification.report import TableResult, key_of
 from verification.rounds import Rounds
 from verification.run import job_settings, table_names, what_is_compared
 from verification.table_check import Limits
@@ -120,7 +120,7 @@ class ContinuousRun:
         self._metrics.keep(names)
         now = pipeline.moment()
         for name in names:
-            if (known := baselines.get(".".join(name))) is not None:
+            if (known := baselines.get(key_of(name))) is not None:
                 self._metrics.tables[name].restore(known, now)
         return baselines
 
@@ -131,7 +131,7 @@ class ContinuousRun:
             names = table_names(pipeline, self._patterns)
             metrics.keep(names)
             if self._baselines is not None:
-                self._baselines.keep({".".join(name) for name in names})
+                self._baselines.keep({key_of(name) for name in names})
             self._left = dict.fromkeys(self._by_age())
             metrics.begin_round(len(self._left))
         waits = self._baselines is None or not self._settings.verify.full_every_hours

@@ -57,6 +57,7 @@ class PassState:
         Raises ConfigError if the file is of another comparison, or cannot be used.
         """
         self._file = StateFile(path, _FORMAT, of)
+        # By the keys that `report.key_of` gives tables.
         self._finished: dict[str, dict[str, Any]] = {}
         self._begun: dict[str, _Begun] = {}
         self._written_at = -math.inf
@@ -66,30 +67,30 @@ class PassState:
         self._read()
         self.write()
 
-    def is_equal(self, name: str) -> bool:
+    def is_equal(self, key: str) -> bool:
         """Return whether a table was finished without a difference."""
-        entry = self._finished.get(name)
+        entry = self._finished.get(key)
         return entry is not None and not entry["different"]
 
-    def has(self, name: str) -> bool:
+    def has(self, key: str) -> bool:
         """Return whether a table was finished, or begun."""
-        return name in self._finished or name in self._begun
+        return key in self._finished or key in self._begun
 
     def different(
-        self, name: str, of: Sequence[str], schema: TableSchema
+        self, key: str, of: Sequence[str], schema: TableSchema
     ) -> dict[Digest, RowKey] | None:
         """Return the keys that differed in a table that was finished so; `of` as `equal_ranges`.
 
         None if it was not, or if something else was compared.
         """
-        entry = self._finished.get(name)
+        entry = self._finished.get(key)
         if not entry or not entry["different"] or entry["of"] != list(of):
             return None
         return decode_keys(entry["different"], schema)
 
     def restore(self, result: TableResult) -> None:
         """Fill the result of a table that was finished, but for what differs."""
-        entry = self._finished[result.name]
+        entry = self._finished[result.key]
         for name in _PLAIN:
             setattr(result, name, entry[name])
         result.began_at = SourceMoment.of_json(entry["at"])
@@ -103,9 +104,9 @@ class PassState:
         begun when the first run of the pass has begun with the table.
         """
         with self._turn:
-            known = self._begun.get(result.name)
+            known = self._begun.get(result.key)
             if known is None or known.of != list(of):
-                known = self._begun[result.name] = _Begun(list(of), EqualRanges.none(), at)
+                known = self._begun[result.key] = _Begun(list(of), EqualRanges.none(), at)
             known.equal.on_more = self._write_sometimes
             result.began_at = known.at
             return known.equal
@@ -120,8 +121,8 @@ class PassState:
             return
         repaired = [difference.to_json(with_values=False) for difference in result.repaired]
         with self._turn:
-            begun = self._begun.pop(result.name, None)
-            self._finished[result.name] = {
+            begun = self._begun.pop(result.key, None)
+            self._finished[result.key] = {
                 "of": begun.of if begun else [],
                 "at": result.began_at.to_json(),
                 **{name: getattr(result, name) for name in _PLAIN},

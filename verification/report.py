@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from connector.binlog.sql_text import quoted_name
 from connector.foundation.errors import ConnectorError
 from verification.baseline import Baseline
 from verification.cut_facts import IncrementalScope, RowOrigin
@@ -76,6 +77,12 @@ class Difference:
         return visible_values(key, with_values=True)
 
 
+def key_of(name: tuple[str, str]) -> str:
+    """Return what states call a table; `a.b` with a table `c` is not `a` with a table `b.c`."""
+    is_plain = not any(mark in part for part in name for mark in ".`")
+    return ".".join(name) if is_plain else quoted_name(*name)
+
+
 @dataclass(slots=True)
 class TableResult:
     """What was found in one table."""
@@ -117,6 +124,16 @@ class TableResult:
     rows_from_state: int = 0  # of `rows`, those that were equal in an earlier run
     error: ConnectorError | None = None
     is_left_out: bool = False  # for good: the error says why
+    key: str = ""  # what states call the table
+
+    def __post_init__(self) -> None:
+        """Take the name for the key if there is no other one."""
+        self.key = self.key or self.name
+
+    @classmethod
+    def of(cls, name: tuple[str, str], **facts: Any) -> "TableResult":
+        """Return the result of a table, given as database and table."""
+        return cls(".".join(name), key=key_of(name), **facts)
 
     @property
     def verdict(self) -> Verdict:

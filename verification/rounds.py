@@ -14,7 +14,7 @@ from connector.foundation.errors import ConnectorError
 from verification.baseline import compared_of
 from verification.baselines import Baselines
 from verification.pipeline import Pipeline
-from verification.report import TableResult
+from verification.report import TableResult, key_of
 from verification.run import WAITING_MAX
 from verification.small_tables import SmallResults, SmallTables
 from verification.source_moment import SourceMoment
@@ -105,8 +105,8 @@ class Rounds:
             scope, size = "rows", "small"
         elif name in found.of_other_kinds or self._is_small_at_replica(defined):
             size = "medium"
-        elif self._baselines is not None and self._baselines.get(".".join(name)) is not None:
-            if self._baselines.is_due(".".join(name), at):
+        elif self._baselines is not None and self._baselines.get(key_of(name)) is not None:
+            if self._baselines.is_due(key_of(name), at):
                 self._add_large(name, defined)
             scope, size = "changes", "medium"
         if size == "large":
@@ -132,11 +132,11 @@ class Rounds:
         found = {}
         assert self._baselines is not None
         for name, own in defined.items():
-            full = ".".join(name)
-            known = self._baselines.get(full)
+            key = key_of(name)
+            known = self._baselines.get(key)
             if known is None or known.different or known.ends != ends.get(name):
                 continue
-            if self._baselines.is_due(full, at):
+            if self._baselines.is_due(key, at):
                 continue
             # What is wrong is reported when the table is compared.
             with suppress(ConnectorError):
@@ -144,8 +144,8 @@ class Rounds:
                 if mirror is None or mirror.snapshot.version != known.version:
                     continue
                 if compared_of(source.schema, mirror) == known.of:
-                    found[name] = TableResult(
-                        full,
+                    found[name] = TableResult.of(
+                        name,
                         changed_keys=0,
                         began_at=at,
                         baseline=known,
@@ -164,18 +164,18 @@ class Rounds:
             return SmallResults({}, {}, set())
 
     def _lagging(self, name: TableName) -> TableResult:
-        return TableResult(".".join(name), error=self._pipeline.lags(*name))
+        return TableResult.of(name, error=self._pipeline.lags(*name))
 
     def _compared(self, name: TableName, defined: DefinedTable | None, scope: Scope) -> TableResult:
         try:
             return self._comparison.compared(name, defined, scope)
         except ConnectorError as error:
-            return TableResult(".".join(name), error=error)
+            return TableResult.of(name, error=error)
         except Exception as error:  # noqa: BLE001 # a defect must not keep others from their turn
             # The run may have ended meanwhile, because source or Kafka are away.
             if not self._pipeline.is_closed:
                 self._on_defect(".".join(name), error)
-            return TableResult(".".join(name), unsettled=1)
+            return TableResult.of(name, unsettled=1)
 
     def _ended(self, most: int, *, waits: bool) -> Iterator[Found]:
         for name, _, compared in self._queue.ended(most, waits_for_large=waits):

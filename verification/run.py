@@ -19,7 +19,7 @@ from verification import verify_errors
 from verification.pass_state import PassState
 from verification.pipeline import Pipeline
 from verification.replica_side import ReplicaServer
-from verification.report import TableResult
+from verification.report import TableResult, key_of
 from verification.run_progress import RunProgress
 from verification.shard_check import surplus_shards
 from verification.small_tables import SmallTables
@@ -84,7 +84,7 @@ def _tables(
         TablesInParts(pipeline.session, names) as parts,
     ):
         for some, defined in parts:
-            begun = {name for name in some if state is not None and state.has(".".join(name))}
+            begun = {name for name in some if state is not None and state.has(key_of(name))}
             new = {name: own for name, own in defined.items() if name not in begun}
             found = small.compared(new if is_together else {})
             comparison.keep(found.others)
@@ -117,7 +117,7 @@ def _results(ended: Iterator[QueuedTable], state: PassState | None) -> Iterator[
 
 def _finished(result: TableResult, state: PassState | None) -> TableResult:
     """Return a result with the time, and note it for the next run."""
-    if state is not None and state.is_equal(result.name):
+    if state is not None and state.is_equal(result.key):
         return result
     result.compared_at = result.compared_at or datetime.now(UTC).isoformat(timespec="seconds")
     if state is not None:

@@ -179,7 +179,7 @@ def _equal_of(
         if place not in own.places or not own.sums.are_equal(theirs, place):
             continue
         rows = int(theirs.rows[place])
-        result = TableResult(".".join(table.name), rows=rows, mirror_rows=rows)
+        result = TableResult.of(table.name, rows=rows, mirror_rows=rows)
         result.summed_rows = rows
         result.missing_columns = table.mirror.missing_columns
         result.version = table.mirror.snapshot.version

@@ -106,8 +106,8 @@ class TableComparison:
         """
         database, table = name
         side = "mirror" if self._server is None else "replica"
-        result = TableResult(f"{database}.{table}", side)
-        if self._state is not None and self._state.is_equal(result.name):
+        result = TableResult.of(name, side=side)
+        if self._state is not None and self._state.is_equal(result.key):
             self._state.restore(result)
             return result
         began = time.monotonic()
@@ -248,7 +248,7 @@ class TableComparison:
             return None
         if self._state is not None:
             of = compared_names(source.schema, mirror)
-            different = self._state.different(result.name, of, source.schema)
+            different = self._state.different(result.key, of, source.schema)
             if different is not None:
                 self._state.restore(result)
                 return lambda: different

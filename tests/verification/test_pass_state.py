@@ -20,7 +20,7 @@ from verification import verify_errors
 from verification.key_ranges import EqualRanges, KeyRanges
 from verification.key_texts import decode_keys, encode_keys
 from verification.pass_state import PassState
-from verification.report import Difference, TableResult
+from verification.report import Difference, TableResult, key_of
 from verification.source_moment import SourceMoment
 
 if TYPE_CHECKING:
@@ -84,6 +84,16 @@ def test_finished_tables_are_there_again_without_values(tmp_path: Path) -> None:
     assert again.different("shop.keyless", [], INTEGER) is None
     # A table that has changed is compared anew.
     assert again.different("shop.t", ["b", "id"], INTEGER) is None
+
+
+def test_tables_whose_names_are_written_alike_are_two(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    first, other = ("a.b", "c"), ("a", "b.c")
+    assert TableResult.of(first).name == TableResult.of(other).name
+    PassState(path, OF).finish(TableResult.of(first, began_at=AT))
+    again = PassState(path, OF)
+    assert [again.is_equal(key_of(name)) for name in (first, other)] == [True, False]
+    assert (again.has(key_of(other)), key_of(("shop", "t"))) == (False, "shop.t")
 
 
 def test_rows_of_an_earlier_run_are_told() -> None:
