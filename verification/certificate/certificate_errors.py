@@ -69,6 +69,9 @@ NO_ROWS = NOT_CERTIFIED.because("it has no mirror, or one without the current ro
 SHARD = NOT_CERTIFIED.because(
     "it is a shard, and SQL of its mirror would sum the rows of all shards",
 )
+ZERO_DATES = NOT_CERTIFIED.because(
+    "{columns} have dates such as 0000-00-00, which are NULL in the mirror",
+)
 LEFT_OUT = NOT_CERTIFIED.because("the cut {cut} does not have it: {why}")
 FOREIGN_COLUMNS = NOT_CERTIFIED.because(
     "both sides have no text in common for the columns {columns}; with skip = true for them in the "

@@ -34,6 +34,7 @@ _LEFT_OUT: Final = (
     certificate_errors.MASKED,
     certificate_errors.NO_ROWS,
     certificate_errors.SHARD,
+    certificate_errors.ZERO_DATES,
     certificate_errors.LEFT_OUT,
     verify_errors.SKIPPED,
     verify_errors.MODE,
@@ -163,12 +164,22 @@ class _Run:
             proven = proof.run()
         finally:
             source.close()
+        if proven.different and self._job.mirror.zero_dates == "null":
+            self._refuse_zero_dates(source, mirror)
         result.rows, result.ranges = int(proven.mirror.rows.sum()), len(proven.ranges)
         result.different = [
             range_sums.bounds_of(proven.ranges, proven.key, place) for place in proven.different
         ]
         if not result.different:
             self._tables.append(self._table(source, mirror, version, proven))
+
+    def _refuse_zero_dates(self, source: SourceTable, mirror: MirrorSide) -> None:
+        """Raise MirrorError if the table has dates that are NULL in the mirror: texts differ."""
+        name, columns = source.schema.name, [source.schema.by_name[each] for each in mirror.columns]
+        session = self._pipeline.session
+        found = table_proof.columns_with_zero_dates(session, source.quoted_name, columns)
+        if found:
+            raise MirrorError(certificate_errors.ZERO_DATES, table=name, columns=found)
 
     def _table(
         self,

@@ -13,13 +13,15 @@ If it is not known whether the snapshot has some of the records, it is taken aga
 is read.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from threading import Event
 from typing import Final, NamedTuple
 
-from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, Sequence
+from connector.binlog.sql_text import quoted_identifier
+from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, SchemaColumn, Sequence
 from connector.stream.source.information_schema import read_definition
+from connector.stream.source.select_session import SelectSession
 from stream_jobs.apply.modes.current import DELETED
 from stream_jobs.apply.modes.versions import IS_CURRENT
 from stream_jobs.cuts import Cut
@@ -250,3 +252,31 @@ def version_at(mirror: MirrorSide, table: str, cut: Cut) -> CutVersion:
     if not same or mirror.missing_columns:
         raise MirrorError(certificate_errors.MOVING, table=table, cut=cut.number)
     return CutVersion(cut, own, snapshot, Progress.read(snapshot.domains[DOMAIN]).offsets)
+
+
+def columns_with_zero_dates(
+    session: SelectSession, table: str, columns: Iterable[SchemaColumn]
+) -> list[str]:
+    """Return which columns of a quoted `table` have dates that a mirror cannot hold.
+
+    The parts of a date may be zero, and with ALLOW_INVALID_DATES a month may have 31 days. Raises
+    the errors of the session.
+    """
+    names = [column["name"] for column in columns if column["type"] in _DATES]
+    if not names:
+        return []
+    fields = ", ".join(
+        f"MAX({_is_no_date(quoted_identifier(name))}) AS found_{place}"
+        for place, name in enumerate(names)
+    )
+    (row,) = session.query(f"SELECT {fields} FROM {table}")  # noqa: S608 - quoted names
+    return [name for place, name in enumerate(names) if row[f"found_{place}"] == "1"]
+
+
+_DATES: Final = ("date", "datetime", "timestamp")
+
+
+def _is_no_date(column: str) -> str:
+    last = f"DAYOFMONTH(LAST_DAY(DATE_FORMAT({column}, '%Y-%m-01')))"
+    parts = " OR ".join(f"{part}({column}) = 0" for part in ("YEAR", "MONTH", "DAYOFMONTH"))
+    return f"{parts} OR DAYOFMONTH({column}) > {last}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +46,8 @@ class Pair:
     job: Job
     connector: ConnectorProcess
     tables: list[dict[str, Any]]
+    # mirror.zero_dates of the job.
+    zero_dates: str = field(default="error", init=False)
 
     @property
     def job_config(self) -> Path:
@@ -56,6 +58,7 @@ class Pair:
         lines.append(f"topic_prefix = '{self.stream.prefix}'")
         lines += ["[mirror]", f"path = '{self.stream.directory / 'mirror'}'"]
         lines.append("hash_salt = 'a salt of sixteen'")
+        lines.append(f"zero_dates = '{self.zero_dates}'")
         for table in self.tables:
             lines.append("[[tables]]")
             lines += [f"{key} = {toml_value(value)}" for key, value in table.items()]
@@ -70,8 +73,8 @@ class Pair:
 
     def apply(self) -> None:
         """Bring what is in Kafka into the mirror."""
-        salt = {"hash_salt": "a salt of sixteen"}
-        lines = self.job.run(tables=self.tables, mirror=salt)
+        mirror = {"hash_salt": "a salt of sixteen", "zero_dates": self.zero_dates}
+        lines = self.job.run(tables=self.tables, mirror=mirror)
         assert self.job.exit_code == 0, lines
 
     @contextmanager

@@ -114,21 +114,29 @@ def test_a_certificate_is_computed_again_by_a_client_and_by_duckdb(
         "INSERT INTO t (id) VALUES (18446744073709551615)",
         "INSERT INTO texts VALUES ('a', 1), ('b', NULL)",
         "INSERT INTO inexact VALUES (1, 0.5)",
+        "CREATE TABLE zeros (id INT PRIMARY KEY, made DATE, seen DATETIME)",
+        "INSERT INTO zeros VALUES (1, '2026-02-28', NULL)",
+        # No day of February.
+        "INSERT IGNORE INTO zeros VALUES (2, '2026-02-31', NULL)",
     )
     private, public = keys(stream.directory)
     path = stream.directory / "certificate.json"
     tables: list[dict[str, Any]] = [{"match": ["*.t"], "formats": ["delta", "iceberg"]}]
     with pair_of(stream, tables) as pair:
-        pair.catch_up(ROWS + 4)
+        pair.zero_dates = "null"
+        pair.catch_up(ROWS + 6)
         made = pair.verify("--certificate", str(path), "--sign-key", str(private))
         assert made.returncode == 0, made.stdout + made.stderr
         document = json.loads(path.read_text())["certificate"]
         found = {own["table"].partition(".")[2]: own for own in document["tables"]}
         assert found.keys() == {"t", "texts"}
-        (left_out,) = document["left_out"]
+        left_out, zeros = document["left_out"]
         columns = ["n (double)"]
         name = f"{stream.database}.inexact"
         assert left_out["reason"] == shown(certificate_errors.COLUMNS, table=name, columns=columns)
+        name = zeros["table"]
+        why = shown(certificate_errors.ZERO_DATES, table=name, columns=["made"])
+        assert (name, zeros["reason"]) == (f"{stream.database}.zeros", why)
         require_no_certificate(pair, path.with_name("nothing.json"), name)
         assert len(found["t"]["ranges"]) > 2
         for own in found.values():
