@@ -187,7 +187,7 @@ SCHEMA_UNKNOWN = code.table_error(
     "the schema registry {url} does not have the schema of {subject}, and "
     "{registry.auto_register} is false",
     "register the schema, or set {registry.auto_register} = true",
-    cause="With {registry.auto_register} = false, schemas are registered by somebody else.",
+    cause="With registry.auto_register = false, schemas are registered by somebody else.",
     example={"subject": "shop.erp.orders-value"},
 )
 NO_ANSWER_IN_TIME = code.clause("no answer within {seconds:g} seconds", was="K106")

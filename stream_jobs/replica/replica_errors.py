@@ -96,7 +96,8 @@ SAME_TABLE = ErrorCode(
     "M915",
     "{server}: {names} would both be the table {table}",
     'set replica.database to a name with {{database}} in it, such as "copy_{{database}}"',
-    cause="Without {database}, tables of several databases are in one database of the target.",
+    cause="Unless the name has that of the source's database, tables of several databases are in "
+    "one database of the target.",
     example={"names": ("erp.orders", "shop.orders")},
 )
 COLLISION = transient_error(

@@ -110,7 +110,7 @@ NONE_LEFT = table_error(
     "T404",
     "table {table} would have no column",
     "exclude the table in {source.exclude_tables}",
-    cause="The patterns in {source.exclude_columns} leave out all columns.",
+    cause="The patterns in source.exclude_columns leave out all columns.",
 )
 NOT_IN_TABLE = table_error(
     "T406",
@@ -132,7 +132,7 @@ NO_NULL = table_error(
     "T408",
     "column {column} is NOT NULL, and its value became NULL",
     "choose another form in {envelope.times}, or fence the row",
-    cause='With {envelope.conversion_failures} = "null", a value that the form cannot express '
+    cause='With envelope.conversion_failures = "null", a value that the form cannot express '
     "becomes NULL, and a schema in Avro does not allow NULL in this column.",
     example={"column": "at"},
 )

@@ -14,7 +14,7 @@ NOT_A_CONNECTOR = configuration_error(
     "C802",
     "{path} is not the JSON of a connector: {why}",
     "save what `GET /connectors/NAME` or `GET /connectors/NAME/config` of Kafka Connect answers",
-    cause='The file has a map of properties, or {"name": …, "config": {…}}, and nothing else.',
+    cause="The file has a map of properties, alone, or as `config` with a `name`, and no more.",
     example={**_PATH, "why": "Expecting value: line 1 column 1 (char 0)"},
 )
 OTHER_CONNECTOR = configuration_error(
