@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import ENOENT
 from pathlib import Path
 from typing import Final
 
@@ -55,7 +56,9 @@ def connect(folder: Path, patience_seconds: float = PATIENCE_SECONDS) -> socket.
             connection = _reached(folder)
             if connection is not None:
                 return connection
-            _serve(folder)
+            if not _serve(folder):
+                # Another thread was faster.
+                time.sleep(_PAUSE_SECONDS)
         except FolderInUse as error:
             if time.monotonic() > until:
                 raise _unreachable(connection_errors.FOLDER_IN_USE, folder=folder) from error
@@ -85,18 +88,24 @@ def _reached(folder: Path) -> socket.socket | None:
     return connection
 
 
-def _serve(folder: Path) -> None:
+def _serve(folder: Path) -> bool:
+    """Serve the log, unless this process does already; raises OSError if it cannot be opened."""
     with _turn:
         server = _servers.get(folder)
         if server is not None and not server.is_closed:
-            # Another thread was faster.
-            return
+            if (folder / SOCKET).is_socket():
+                return False
+            # Somebody has removed it, perhaps with the folder: nobody can come any more.
+            server.close()
+            if not folder.is_dir():
+                raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
         log = FolderLog(folder)
         try:
             _servers[folder] = FolderServer(log, _listener(folder))
         except BaseException:
             log.close()
             raise
+        return True
 
 
 def _listener(folder: Path) -> socket.socket:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -182,6 +183,20 @@ def test_why_a_folder_cannot_be_used_is_said(tmp_path: Path) -> None:
         with pytest.raises(BrokersUnreachable) as refused:
             door.connect(folder, 0.1)
     assert refused.value.message.code is connection_errors.FOLDER_IN_USE
+
+
+def test_a_socket_that_was_removed_is_made_again_and_a_folder_is_not(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    create(folder)
+    with closing(admin_of(folder)):
+        (folder / "socket").unlink()
+        with closing(admin_of(folder)) as admin:
+            assert admin.list_topics() == [TOPIC]
+        shutil.rmtree(folder)
+        with pytest.raises(BrokersUnreachable, match="No such file or directory"):
+            door.connect(folder)
+    assert not folder.exists()
+    door.close()
 
 
 def test_a_process_with_too_many_files_serves_again(
