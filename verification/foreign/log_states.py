@@ -1,7 +1,8 @@
 """The states of wanted keys, collected from the events of a log.
 
 Rows of an XA transaction are in the log when it is prepared, and nobody sees them before its
-XA COMMIT. So such a row keeps its value, and is unknown from the XA COMMIT or XA ROLLBACK on.
+XA COMMIT. So such a row keeps its value, and is unknown from the XA COMMIT or XA ROLLBACK on. If
+the log was not read from the XA START on, that holds for every row.
 
 *Times.* MySQL 8.0.1 and later logs when a transaction was committed. Older servers and MariaDB log
 when a statement began, which may be long before its commit. There, a change counts as committed
@@ -26,7 +27,12 @@ from verification.foreign.row_states import UNKNOWN, Change, KeyStates, Value
 _US: Final = 1_000_000
 # CREATE TABLE IF NOT EXISTS is logged also if there is a table; others begin without rows.
 _CHANGES_COLUMNS: Final = frozenset(
-    {StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE, StatementKind.DROP_TABLE}
+    {
+        StatementKind.ALTER_TABLE,
+        StatementKind.RENAME_TABLE,
+        StatementKind.DROP_TABLE,
+        StatementKind.DROP_DATABASE,
+    }
 )
 
 
@@ -39,8 +45,11 @@ class LogStates:
         self._rows = rows
         self.wanted = wanted
         self.of_keys: dict[Digest, KeyStates] = {}
-        self._emptied: list[Change] = []
-        self._prepared: dict[Digest, None] = {}
+        # What has happened to every row, named or not: its state from then on.
+        self._of_all: list[tuple[Change, Value]] = []
+        # Of each XA transaction that has not ended, by its XID: the keys of its rows.
+        self._prepared: dict[str, dict[Digest, None]] = {}
+        self._xid = ""
         self._is_xa = False
 
     def read(
@@ -74,8 +83,8 @@ class LogStates:
         self._rows.finish(self._take)
 
     def complete(self) -> None:
-        """Add what TRUNCATE says of keys that no row names."""
-        if self._emptied:
+        """Add what TRUNCATE and XA COMMIT say of keys that no row names."""
+        if self._of_all:
             for digest in self.wanted - self.of_keys.keys():
                 self._begin(digest)
 
@@ -89,13 +98,12 @@ class LogStates:
         if statement is None:
             return
         if statement.kind is StatementKind.XA:
-            self._xa(body.query.upper().split()[1:2], change)
+            # Older files tell only since when rows differ: a guess would be wrong there.
+            self._xa(body.query.upper().split(), change, is_whole=altered is None)
             return
         self._rows.flush(self._take)
         if statement.kind is StatementKind.TRUNCATE:
-            for states in self.of_keys.values():
-                states.add(UNKNOWN, None, change)
-            self._emptied.append(change)
+            self._add_to_all(None, change)
         elif altered is None:
             facts = {"table": ".".join(self._names), "statement": statement.kind.value}
             raise MirrorError(foreign_errors.TABLE_CHANGED, **facts) from self._rows.failure
@@ -103,13 +111,25 @@ class LogStates:
             self._rows.restart()
             altered(statement)
 
-    def _xa(self, verb: list[str], change: Change) -> None:
+    def _xa(self, words: list[str], change: Change, *, is_whole: bool) -> None:
+        """Read `XA VERB XID`; with `is_whole`, a transaction without a start may have any rows."""
         self._rows.flush(self._take)
         self._is_xa = True
-        if verb in (["COMMIT"], ["ROLLBACK"]):
-            for digest in self._prepared:
+        verb, xid = words[1], "".join(words[2:3])
+        if verb not in ("COMMIT", "ROLLBACK"):
+            self._xid = xid
+            self._prepared.setdefault(xid, {})
+        elif (keys := self._prepared.pop(xid, None)) is not None:
+            # After an ALTER TABLE, older files begin without keys.
+            for digest in keys.keys() & self.of_keys.keys():
                 self.of_keys[digest].add(UNKNOWN, UNKNOWN, change)
-            self._prepared = {}
+        elif is_whole:
+            self._add_to_all(UNKNOWN, change)
+
+    def _add_to_all(self, after: Value, change: Change) -> None:
+        for states in self.of_keys.values():
+            states.add(UNKNOWN, after, change)
+        self._of_all.append((change, after))
 
     def _take(self, images: LoggedImages) -> None:
         self._rows.add_all(images, self._add)
@@ -120,14 +140,14 @@ class LogStates:
         states = self.of_keys.get(key) or self._begin(key)
         if self._is_xa:
             states.add(before, before, change)
-            self._prepared[key] = None
+            self._prepared[self._xid][key] = None
         else:
             states.add(before, after, change)
 
     def _begin(self, key: Digest) -> KeyStates:
         states = self.of_keys[key] = KeyStates()
-        for emptied in self._emptied:
-            states.add(UNKNOWN, None, emptied)
+        for change, after in self._of_all:
+            states.add(UNKNOWN, after, change)
         return states
 
 
@@ -140,7 +160,8 @@ def statement_on(names: tuple[str, str], body: QueryEvent) -> Statement | None:
     if kind not in _CHANGES_COLUMNS and kind is not StatementKind.TRUNCATE:
         return None
     statement.resolve(body.schema, lower_case=False)
-    return statement if names in statement.tables else None
+    named = (names[0], "") if kind is StatementKind.DROP_DATABASE else names
+    return statement if named in statement.tables else None
 
 
 def change_of(transaction: Transaction, committed_us: int, end_us: int) -> Change:
