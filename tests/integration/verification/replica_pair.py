@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.integration.mirror.conftest import Job
@@ -27,6 +27,7 @@ class ReplicaPair(Pair):
     """A source, its replica, and what is between the two."""
 
     target: ReplicaTarget
+    zero_dates: str = field(default="null", init=False)
 
     @property
     def job_config(self) -> Path:
@@ -34,7 +35,6 @@ class ReplicaPair(Pair):
         path = super().job_config
         target = self.target
         text = path.read_text().replace("name = 'test'", f"name = '{target.prefix}'", 1)
-        text = text.replace("[mirror]", "[mirror]\nzero_dates = 'null'", 1)
         text += f"[replica]\nurl = '{target.url}'\npassword = '{target.endpoint.password}'\n"
         path.touch(mode=0o600)
         path.write_text(text + f"database = '{target.prefix}_{{database}}'\n")
