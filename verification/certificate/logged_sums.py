@@ -23,7 +23,7 @@ from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.log_states import change_of, statement_on, with_times
 from verification.foreign.logged_rows import LoggedImages, LoggedRows, Take
 from verification.foreign.row_states import Change
-from verification.foreign.source_log import log_since, opened_log
+from verification.foreign.source_log import log_since, opened_log, require_row_log
 from verification.foreign.source_rows import SourceRows
 from verification.key_ranges import KeyRanges
 from verification.keyless_check import SnapshotPosition
@@ -77,6 +77,7 @@ class LoggedSums:
         since_us: int,
     ) -> None:
         """Begin at `since_us`, microseconds since 1970. Raises the errors of a server."""
+        require_row_log(source.session)
         self._settings = settings
         self._source = source
         self._names = source.schema.database, source.schema.table
@@ -182,7 +183,7 @@ class LoggedSums:
         Rows of an XA transaction are in the log before anybody sees them. Raises MirrorError for a
         statement after which the table has other columns.
         """
-        statement = statement_on(self._names, body)
+        statement = statement_on(self._names, body, ignores_case=self._source.ignores_case)
         if statement is None:
             return False
         if statement.kind in (StatementKind.XA, StatementKind.TRUNCATE):

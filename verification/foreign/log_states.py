@@ -39,9 +39,17 @@ _CHANGES_COLUMNS: Final = frozenset(
 class LogStates:
     """Collects the states of some keys of one table."""
 
-    def __init__(self, names: tuple[str, str], rows: LoggedRows, wanted: frozenset[Digest]) -> None:
-        """Read the table `names`, a database and a table."""
+    def __init__(
+        self,
+        names: tuple[str, str],
+        rows: LoggedRows,
+        wanted: frozenset[Digest],
+        *,
+        ignores_case: bool,
+    ) -> None:
+        """Read the table `names`, a database and a table; `ignores_case` as for `statement_on`."""
         self._names = names
+        self._ignores_case = ignores_case
         self._rows = rows
         self.wanted = wanted
         self.of_keys: dict[Digest, KeyStates] = {}
@@ -94,7 +102,7 @@ class LogStates:
         body = event.body
         if not isinstance(body, QueryEvent):
             return
-        statement = statement_on(self._names, body)
+        statement = statement_on(self._names, body, ignores_case=self._ignores_case)
         if statement is None:
             return
         if statement.kind is StatementKind.XA:
@@ -151,16 +159,24 @@ class LogStates:
         return states
 
 
-def statement_on(names: tuple[str, str], body: QueryEvent) -> Statement | None:
-    """Return a statement if it tells of rows or columns of a table, or of an XA transaction."""
+def statement_on(
+    names: tuple[str, str], body: QueryEvent, *, ignores_case: bool
+) -> Statement | None:
+    """Return a statement if it tells of rows or columns of a table, or of an XA transaction.
+
+    `ignores_case` says that the server takes names that differ in case for the same.
+    """
     statement = classify(body.query)
     kind = statement.kind
     if kind is StatementKind.XA:
         return statement
     if kind not in _CHANGES_COLUMNS and kind is not StatementKind.TRUNCATE:
         return None
-    statement.resolve(body.schema, lower_case=False)
-    named = (names[0], "") if kind is StatementKind.DROP_DATABASE else names
+    statement.resolve(body.schema, lower_case=ignores_case)
+    database, table = names
+    if ignores_case:
+        database, table = database.lower(), table.lower()
+    named = (database, "" if kind is StatementKind.DROP_DATABASE else table)
     return statement if named in statement.tables else None
 
 

@@ -15,10 +15,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from connector.binlog.arrow.batches import TableRows
+from connector.binlog.character_sets import character_decoder
 from connector.binlog.event import Event
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.foundation.contract import SchemaColumn
+from connector.foundation.errors import DecodeError
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from stream_jobs.source.column_types import ColumnType
 from verification.digests import Digest, digest_pairs
@@ -30,7 +32,14 @@ from verification.foreign.row_states import UNKNOWN, Change, Value
 _IMAGES: Final = 4000
 _FIRST_COLUMNS: Final = 8  # of a batch: those of the change
 # What values raise if they are read as those of other columns.
-_OTHER_COLUMNS: Final = (pa.ArrowException, ArithmeticError, LookupError, TypeError, ValueError)
+_OTHER_COLUMNS: Final = (
+    pa.ArrowException,
+    ArithmeticError,
+    DecodeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
 _BITS: Final = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 
 
@@ -174,9 +183,12 @@ def _stored(column: SchemaColumn, values: pa.Array, kind: pa.DataType) -> pa.Chu
         values = pa.array(
             [None if v is None else v % (1 << bits) for v in numbers.to_pylist()], pa.uint64()
         )
-    if pa.types.is_binary(values.type) and column["type"] in ("char", "varchar", "text"):
+    is_bytes = pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type)
+    if is_bytes and column["type"] in ("char", "varchar", "text"):
+        # The log does not tell character sets, but the definition does.
+        decode = character_decoder(column.get("charset") or "utf8mb4")
         values = pa.array(
-            [None if v is None else v.decode("utf-8", "replace") for v in values.to_pylist()]
+            [None if v is None else decode(v) for v in values.to_pylist()], pa.string()
         )
     form = forms.forms_of(column, values.type)[0]
     own = form.decoded(values).values.cast(stored)

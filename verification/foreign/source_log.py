@@ -8,6 +8,7 @@ files are read, the newest first, to say since when.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Final
 
 from connector.binlog.header import FIRST_POSITION
@@ -19,6 +20,7 @@ from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import binary_logs
 from connector.replication.server_log import ServerLog
 from connector.replication.start_point import StartPoint
+from connector.stream.source.select_session import SelectSession
 from verification.digests import Digest
 from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping
@@ -44,16 +46,33 @@ class SourceLog:
         mapping: ColumnMapping,
         lag_seconds: float,
     ) -> None:
-        """Begin `lag_seconds` ago. Raises the errors of a server."""
+        """Begin `lag_seconds` ago. Raises the errors of a server.
+
+        The log is asked for when it is first needed, which raises them, too.
+        """
+        require_row_log(source.session)
         self._settings = settings
         self._source = source
         self._names = source.schema.database, source.schema.table
         self._rows = LoggedRows(source.selected.schema, mapping)
-        since = source.server_time_us() / _US - lag_seconds - _MARGIN_SECONDS
-        start, self.reach_us = log_since(settings, since)
-        self._start = f"{start.file}:{start.position}"
-        self._position = self._start
+        self._since = source.server_time_us() / _US - lag_seconds - _MARGIN_SECONDS
+        self._position = ""
         self._states = self._new_states(frozenset())
+
+    @cached_property
+    def _beginning(self) -> tuple[str, int]:
+        # To look for it, the server sends half a file on average. Most tables need no log.
+        start, reach_us = log_since(self._settings, self._since)
+        return f"{start.file}:{start.position}", reach_us
+
+    @property
+    def _start(self) -> str:
+        return self._beginning[0]
+
+    @property
+    def reach_us(self) -> int:
+        """The time that the log reaches back, in microseconds since 1970."""
+        return self._beginning[1]
 
     def states(self, wanted: frozenset[Digest]) -> States:
         """Return the states of these keys up to the end of the log; of those that changed.
@@ -62,7 +81,7 @@ class SourceLog:
         server, EventError, and MirrorError if the table was changed.
         """
         states = self._states
-        if not wanted <= states.wanted:
+        if not self._position or not wanted <= states.wanted:
             self._position, states = self._start, self._new_states(wanted)
         self._states = states
         states.wanted = wanted
@@ -121,7 +140,16 @@ class SourceLog:
         return is_same
 
     def _new_states(self, wanted: frozenset[Digest]) -> LogStates:
-        return LogStates(self._names, self._rows, wanted)
+        ignores_case = self._source.ignores_case
+        return LogStates(self._names, self._rows, wanted, ignores_case=ignores_case)
+
+
+def require_row_log(session: SelectSession) -> None:
+    """Raise SourceRefused if the log of the server has statements in place of rows."""
+    for found in session.query("SHOW GLOBAL VARIABLES LIKE 'binlog_format'"):
+        form = str(found["Value"])
+        if form.upper() != "ROW":
+            raise SourceRefused(foreign_errors.LOG_NOT_ROWS, server=session.name, format=form)
 
 
 @contextmanager
@@ -148,9 +176,6 @@ def log_since(settings: SourceSettings, since: float) -> tuple[StartPoint, int]:
     so far, it begins with its oldest file. Raises the errors of a server.
     """
     with MysqlServer.connect(settings) as server:
-        form = server.variable("binlog_format")
-        if form is not None and form.upper() != "ROW":
-            raise SourceRefused(foreign_errors.LOG_NOT_ROWS, server=server.name, format=form)
         time = datetime.fromtimestamp(since, UTC)
         try:
             return find_time(server, time.isoformat()), int(since * _US)

@@ -5,12 +5,14 @@ log is read up to its end after the SELECT.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from threading import Event
 from typing import Final
 
 import pyarrow as pa
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.stream.snapshot.copy_requests import names_ignore_case
 from connector.stream.snapshot.keyset import can_be_paged, select_chunk
 from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
@@ -44,6 +46,11 @@ class SourceRows:
         key = self.selected.key_columns[:1]
         # The first column of the key, if its values are numbers.
         self.key_number = KeyNumber.of(key[0], self.schema.by_name[key[0].name]) if key else None
+
+    @cached_property
+    def ignores_case(self) -> bool:
+        """Whether the server takes names of tables that differ in case for the same."""
+        return names_ignore_case(self.session)
 
     @property
     def no_rows(self) -> pa.Table:

@@ -159,10 +159,12 @@ def matching(session: SelectSession, choices: Sequence[TableChoice]) -> Iterator
     for a pattern without a table, and the errors of the session.
     """
     ignores_case = names_ignore_case(session)
+    stored = _stored_names(session) if ignores_case else {}
     known: set[tuple[str, str]] = set()
     known_targets: set[tuple[str, str, str]] = set()
     for choice in choices:
-        names = [(choice.database, choice.table)]
+        typed = choice.database, choice.table
+        names = [stored.get((typed[0].lower(), typed[1].lower()), typed)]
         if choice.is_pattern:
             wanted = TableFilter([choice.name], ignores_case=ignores_case)
             names = followed_tables(session, wanted)
@@ -177,6 +179,12 @@ def matching(session: SelectSession, choices: Sequence[TableChoice]) -> Iterator
             known.add((database, table))
             known_targets.add(named)
             yield replace(choice, database=database, table=table, target=target)
+
+
+def _stored_names(session: SelectSession) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the names of all tables, as the log has them, by their names in lower case."""
+    every = followed_tables(session, TableFilter(["*.*"], ignores_case=True))
+    return {(database.lower(), table.lower()): (database, table) for database, table in every}
 
 
 def _choice(text: str, name: str, target: str) -> TableChoice:

@@ -23,12 +23,14 @@ from verification.foreign.row_states import UNKNOWN, KeyStates
 KEY = (1, 2)
 
 
-def states_of(*statements: str) -> dict[tuple[int, int], KeyStates]:
+def states_of(
+    *statements: str, names: tuple[str, str] = ("shop", "orders"), ignores_case: bool = False
+) -> dict[tuple[int, int], KeyStates]:
     """Return the states of one key after statements of a log, from position 1000 on."""
     compared = mirrored.TableSchema("shop", "orders", "", PackedSequence(0, 0), ())
     mapping = ColumnMapping(compared, [], ColumnNames())
     rows = LoggedRows(TableSchema("shop", "orders", "", (), ()), mapping)
-    states = LogStates(("shop", "orders"), rows, frozenset({KEY}))
+    states = LogStates(names, rows, frozenset({KEY}), ignores_case=ignores_case)
     header = EventHeader(7, EventType.QUERY_EVENT, 1, 100, 0, 0)
     states.read(
         (
@@ -43,6 +45,16 @@ def states_of(*statements: str) -> dict[tuple[int, int], KeyStates]:
 
 def body(text: str) -> QueryEvent:
     return QueryEvent(1, 0, 0, "shop", StatusVariables(), text.encode(), text)
+
+
+@pytest.mark.parametrize("names", [("shop", "orders"), ("Shop", "Orders")])
+def test_a_server_that_ignores_case_is_told_of_a_table_in_any_case(names: tuple[str, str]) -> None:
+    for text in ("TRUNCATE TABLE ORDERS", "TRUNCATE SHOP.orders"):
+        assert states_of(text, names=names, ignores_case=True)[KEY].values == [UNKNOWN, None]
+        assert not states_of(text)
+    with pytest.raises(MirrorError) as caught:
+        states_of("DROP DATABASE SHOP", names=names, ignores_case=True)
+    assert caught.value.code == foreign_errors.TABLE_CHANGED
 
 
 @pytest.mark.parametrize("verb", ["COMMIT", "ROLLBACK"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -51,9 +51,12 @@ def test_passwords_are_not_shown(target: str, shown: str) -> None:
 class _Session:
     """A source with two tables."""
 
+    def __init__(self, lower_case_table_names: str = "0") -> None:
+        self._value = lower_case_table_names
+
     def query(self, sql: str) -> list[dict[str, str]]:
         if "lower_case_table_names" in sql:
-            return [{"value": "0"}]
+            return [{"value": self._value}]
         return [{"db": "shop", "name": name} for name in ("orders", "other")]
 
 
@@ -74,3 +77,12 @@ def test_each_target_of_a_table_is_compared_and_a_pattern_adds_none() -> None:
         ("shop.other", "delta:/lake/other"),
         ("shop.other", "delta:/c"),
     ]
+
+
+@pytest.mark.parametrize("value", ["1", "2"])
+def test_a_name_in_another_case_is_that_of_the_log_if_the_server_ignores_case(value: str) -> None:
+    choices = [read_choice(f"{name}=delta:/a") for name in ("Shop.ORDERS", "shop.orders", "SHOP.x")]
+    names = [own.name for own in matching(cast("Any", _Session(value)), choices)]
+    assert names == ["shop.orders", "SHOP.x"]
+    names = [own.name for own in matching(cast("Any", _Session()), choices)]
+    assert names == ["Shop.ORDERS", "shop.orders", "SHOP.x"]
