@@ -97,8 +97,9 @@ def _serve(folder: Path) -> bool:
                 return False
             # Somebody has removed it, perhaps with the folder: nobody can come any more.
             server.close()
-            if not folder.is_dir():
-                raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
+        if server is not None and not folder.is_dir():
+            # What was in it is not made again by an empty log in its place.
+            raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
         log = FolderLog(folder)
         try:
             _servers[folder] = FolderServer(log, _listener(folder))
