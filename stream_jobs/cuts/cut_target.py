@@ -102,8 +102,8 @@ class CutTargetFinder:
 
         Raises MirrorError if the brokers do not answer.
         """
-        newest = self._progress.newest()
-        if newest is None or not names:
+        newest = self._progress.newest() if names else None
+        if newest is None:
             return False
         if math.isinf(self._looked_at):
             self._discover()

@@ -20,7 +20,6 @@ from errno import ENOENT
 from pathlib import Path
 from typing import Final
 
-from connector.foundation.errors.code import End, ErrorCode
 from connector.foundation.errors.kinds import SinkRefused
 from connector.foundation.errors.message import Message
 from connector.kafka import connection_errors
@@ -56,22 +55,17 @@ def connect(folder: Path, patience_seconds: float = PATIENCE_SECONDS) -> socket.
             connection = _reached(folder)
             if connection is not None:
                 return connection
-            if not _serve(folder):
-                # Another thread was faster.
-                time.sleep(_PAUSE_SECONDS)
+            _serve(folder)
         except FolderInUse as error:
             if time.monotonic() > until:
-                raise _unreachable(connection_errors.FOLDER_IN_USE, folder=folder) from error
+                message = Message(connection_errors.FOLDER_IN_USE, {"folder": folder})
+                raise BrokersUnreachable(message, definite=False) from error
             time.sleep(_PAUSE_SECONDS)
         except SinkRefused as error:
             raise BrokersUnreachable(error.message, definite=True) from error
         except OSError as error:
-            why = error.strerror or str(error)
-            raise _unreachable(folder_errors.UNUSABLE, folder=folder, why=why) from error
-
-
-def _unreachable(code: ErrorCode, **facts: object) -> BrokersUnreachable:
-    return BrokersUnreachable(Message(code, facts), definite=code.end is not End.RETRIED)
+            refused = folder_errors.unusable(folder, error)
+            raise BrokersUnreachable(refused.message, definite=True) from error
 
 
 def _reached(folder: Path) -> socket.socket | None:
@@ -88,13 +82,14 @@ def _reached(folder: Path) -> socket.socket | None:
     return connection
 
 
-def _serve(folder: Path) -> bool:
-    """Serve the log, unless this process does already; raises OSError if it cannot be opened."""
+def _serve(folder: Path) -> None:
+    """Serve the log. Raises FolderInUse if this process or another does, OSError, SinkRefused."""
     with _turn:
         server = _servers.get(folder)
         if server is not None and not server.is_closed:
             if (folder / SOCKET).is_socket():
-                return False
+                # Another thread was faster.
+                raise FolderInUse
             # Somebody has removed it, perhaps with the folder: nobody can come any more.
             server.close()
         if server is not None and not folder.is_dir():
@@ -106,7 +101,6 @@ def _serve(folder: Path) -> bool:
         except BaseException:
             log.close()
             raise
-        return True
 
 
 def _listener(folder: Path) -> socket.socket:
