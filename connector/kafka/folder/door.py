@@ -64,7 +64,7 @@ def connect(folder: Path, patience_seconds: float = PATIENCE_SECONDS) -> socket.
         except SinkRefused as error:
             raise BrokersUnreachable(error.message, definite=True) from error
         except OSError as error:
-            refused = folder_errors.unusable(folder, error)
+            refused = folder_errors.FolderUnusable(folder, error)
             raise BrokersUnreachable(refused.message, definite=True) from error
 
 

@@ -36,10 +36,13 @@ UNUSABLE = code.ErrorCode(
 )
 
 
-def unusable(folder: Path, error: BaseException) -> SinkRefused:
-    """Return the error for a folder that the operating system refuses, by its error."""
-    why = getattr(error, "strerror", None) or str(error)
-    return SinkRefused(UNUSABLE, folder=folder, why=why)
+class FolderUnusable(SinkRefused):
+    """The operating system refuses to open or to write the folder of a log."""
+
+    def __init__(self, folder: Path, error: BaseException) -> None:
+        """Name the folder, and take the reason from the error of the operating system."""
+        why = getattr(error, "strerror", None) or str(error)
+        super().__init__(UNUSABLE, folder=folder, why=why)
 
 
 class LogDamaged(SinkRefused):

@@ -53,7 +53,7 @@ class FolderLog:
                 os.close(lock_file)
                 raise
         except OSError as error:
-            raise folder_errors.unusable(folder, error) from error
+            raise folder_errors.FolderUnusable(folder, error) from error
         self._cleaner = Cleaner(self._core)
         self.groups = GroupOffsets(self._core)
 
@@ -389,7 +389,7 @@ class FolderLog:
         except errors.KafkaStorageError as error:
             with core.lock:
                 core.journal.close()
-            raise folder_errors.unusable(core.folder, error.__cause__ or error) from error
+            raise folder_errors.FolderUnusable(core.folder, error.__cause__ or error) from error
 
     def _put_opening(self, count: int) -> None:
         with self._core.lock:
