@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from connector.foundation.settings.sections import Settings
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
+AVRO = "io.confluent.connect.avro.AvroConverter"
+REGISTRY = {"value.converter.schema.registry.url": "http://a:8081"}
 LEAST = {
     "connector.class": "io.debezium.connector.mysql.MySqlConnector",
     "database.hostname": "db1",
@@ -297,6 +299,66 @@ def test_passwords_are_not_copied(tmp_path: Path) -> None:
     assert asked.source.password.get_secret_value() == "s3cret"
     assert asked.kafka.sasl_password is not None
     assert asked.kafka.sasl_password.get_secret_value() == "k3y"
+
+
+def jaas_login(options: str) -> dict[str, str]:
+    """Return the properties of a login by SASL."""
+    client = "schema.history.internal.producer."
+    return {
+        f"{client}security.protocol": "SASL_SSL",
+        f"{client}sasl.mechanism": "PLAIN",
+        f"{client}sasl.jaas.config": f"org.example.PlainLoginModule required {options};",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "user", "password"),
+    [
+        ('username="cdc of shop" password="it\'s; 1"', "cdc of shop", "it's; 1"),
+        ("""username='cdc' password='a "b" c'""", "cdc", 'a "b" c'),
+        (r'username = "cdc" password = "a\"b\\c"', "cdc", r'a"b\c'),
+        ("username=cdc password=k3y", "cdc", "k3y"),
+    ],
+)
+def test_a_login_is_copied_as_it_is(tmp_path: Path, options: str, user: str, password: str) -> None:
+    kafka = Imported(tmp_path, LEAST | jaas_login(options), "--secrets").settings.kafka
+    assert kafka.sasl_password is not None
+    assert (kafka.sasl_username, kafka.sasl_password.get_secret_value()) == (user, password)
+
+
+def test_a_reference_is_no_password_of_kafka(tmp_path: Path) -> None:
+    reference = "${file:/s.properties:p}"
+    login = jaas_login(f'username="cdc" password="{reference}"')
+    done = Imported(tmp_path, LEAST | login, "--secrets")
+    kafka = done.settings.kafka
+    assert (kafka.sasl_username, str(kafka.sasl_password_file)) == ("cdc", "/run/secrets/kafka")
+    assert f"sasl.jaas.config: password = {reference}\n" in done.text
+
+
+REGISTRY_LOGIN = "value.converter.basic.auth.user.info"
+
+
+@pytest.mark.parametrize(
+    "login",
+    [
+        jaas_login('username="${file:/s:u}" password="k3y"'),
+        {**jaas_login(""), "schema.history.internal.producer.sasl.jaas.config": "${file:/s:u}"},
+        {"value.converter": AVRO, REGISTRY_LOGIN: "${file:/s:u}"},
+        {"value.converter": AVRO, REGISTRY_LOGIN: "${file:/s:u}:k3y"},
+    ],
+)
+def test_a_user_that_only_connect_can_look_up_is_refused(
+    tmp_path: Path, login: dict[str, str]
+) -> None:
+    done = Imported(tmp_path, LEAST | REGISTRY | login, "--secrets")
+    name = list(login)[-1]
+    text = shown(migration_errors.REFERENCE, path=done.source, name=name, value="${file:/s:u}")
+    assert (done.code, done.warnings) == (2, f"error: {text}\n")
+
+
+def test_the_password_of_a_registry_may_be_a_reference(tmp_path: Path) -> None:
+    login = {"value.converter": AVRO, REGISTRY_LOGIN: "cdc:${file:/s:p}"}
+    assert Imported(tmp_path, LEAST | REGISTRY | login).settings.registry.username == "cdc"
 
 
 @pytest.mark.parametrize(

@@ -163,18 +163,36 @@ def _convert_login(draft: Draft, *, secrets: bool) -> None:
         draft.take(f"{client}sasl.mechanism", "kafka.sasl_mechanism", mechanism)
     login = draft.left.pop(f"{client}sasl.jaas.config", "")
     name = f"{client}sasl.jaas.config"
-    if user := re.search(r"""username=["']?([^"';\s]+)""", login):
-        draft.set("kafka.sasl_username", user[1], f"{name}: username = {user[1]}")
-    password = re.search(r"""password=["']?([^"';\s]+)""", login)
-    if secrets and password:
-        draft.set("kafka.sasl_password", password[1], f"{name}: password = (below)")
+    if REFERENCE.fullmatch(login.strip()):
+        draft.refuse_reference(name, login.strip())
+    if user := _jaas_option(login, "username"):
+        draft.refuse_reference(name, user)
+        draft.set("kafka.sasl_username", user, f"{name}: username = {user}")
+    password = _jaas_option(login, "password")
+    if secrets and password and not REFERENCE.search(password):
+        draft.set("kafka.sasl_password", password, f"{name}: password = (below)")
     else:
+        shown = password if REFERENCE.fullmatch(password) else "(not shown)"
         draft.set(
             "kafka.sasl_password_file",
             "/run/secrets/kafka",
-            f"{name}: password = (not shown)",
+            f"{name}: password = {shown}",
             "write it alone into this file, or name another file",
         )
+
+
+def _jaas_option(login: str, name: str) -> str:
+    """Return an option of a login module, "" without it; in quotes, it may have any character.
+
+    https://docs.oracle.com/en/java/javase/21/docs/api/java.base/javax/security/auth/login/Configuration.html
+    """
+    option = re.search(
+        rf"""\b{name}\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^"';\s]+))""", login
+    )
+    if option is None:
+        return ""
+    quoted = option[1] if option[2] is None else option[2]
+    return option[3] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
 
 
 _SIGNALS: Final = "signal.enabled.channels"

@@ -53,13 +53,17 @@ class Draft:
         """
         for alias in (name, *older):
             value = self.left.pop(alias, None)
-            if value is not None and REFERENCE.search(value):
-                raise ConfigError(
-                    migration_errors.REFERENCE, path=self.connector.path, name=alias, value=value
-                )
             if value:
+                self.refuse_reference(alias, value)
                 return value
         return None
+
+    def refuse_reference(self, name: str, value: str) -> None:
+        """Raise ConfigError if only Connect can look up a part of the value of a property."""
+        if REFERENCE.search(value):
+            raise ConfigError(
+                migration_errors.REFERENCE, path=self.connector.path, name=name, value=value
+            )
 
     def require(self, name: str, value: str | None, advice: str) -> str:
         """Return the value; raise ConfigError if there is none."""

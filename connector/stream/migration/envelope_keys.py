@@ -13,6 +13,7 @@ from typing import Final
 from connector.foundation.record_formats import FLAT_FIELDS
 from connector.stream.migration import property_notes
 from connector.stream.migration.draft import FLAGS, Draft
+from connector.stream.migration.kafka_connect import REFERENCE
 from connector.stream.migration.patterns import NoPattern, patterns, split_list
 
 # By the last part of the name of a converter.
@@ -83,12 +84,16 @@ def _convert_apicurio(draft: Draft, prefix: str) -> None:
 def _convert_login(draft: Draft, prefix: str) -> None:
     source = draft.pop(f"{prefix}basic.auth.credentials.source")
     name = f"{prefix}basic.auth.user.info"
-    login = draft.pop(name, f"{prefix}schema.registry.basic.auth.user.info")
-    if login is None:
+    older = f"{prefix}schema.registry.basic.auth.user.info"
+    # NAME:PASSWORD, of which only the name is needed.
+    login = draft.left.pop(name, "") or draft.left.pop(older, "")
+    if not login:
         if source is not None and source != "USER_INFO":
             draft.note("registry.username", f"{prefix}basic.auth.credentials.source = {source}")
         return
-    user = login.partition(":")[0]
+    reference = REFERENCE.match(login)
+    user = login.partition(":")[0] if reference is None else reference[0]
+    draft.refuse_reference(name, user)
     draft.take(name, "registry.username", user, f"{user}:…")
     draft.note(
         "registry.password_file",

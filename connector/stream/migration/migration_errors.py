@@ -47,7 +47,7 @@ PATTERN = configuration_error(
 REFERENCE = configuration_error(
     "C806",
     "{path}: {name} is {value}, which only Kafka Connect can look up",
-    "write the value itself into the JSON file; passwords may stay as they are",
+    "write the value itself into the JSON file; only a password may stay a reference",
     cause="A configuration provider of Kafka Connect has the value.",
     example={**_PATH, "name": "database.hostname", "value": "${file:/opt/db.properties:host}"},
 )
