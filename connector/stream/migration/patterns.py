@@ -115,7 +115,8 @@ def _piece(reader: _Reader) -> list[list[str]]:
 
 
 def _class(reader: _Reader, rest: str) -> str:
-    match = re.match(r"\[(\^?)([^\[\]\\&^]+)\]", rest)
+    # A pattern takes a ! in the first place for a negation.
+    match = re.match(r"\[(\^|(?!!))([^\[\]\\&^]+)\]", rest)
     if match is None:
         raise NoPattern(rest)
     reader.at += match.end() - 1

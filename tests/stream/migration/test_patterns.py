@@ -10,7 +10,7 @@ import pytest
 
 from connector.stream.migration.patterns import NoPattern, patterns, split_list
 
-PARTS = ("a", "b", "ab", "shop", "t", "t1", "t12", "xt", "shopt", "orders", "a*")
+PARTS = ("a", "b", "ab", "shop", "t", "t1", "t12", "xt", "shopt", "orders", "a*", "t!")
 NAMES = {
     1: PARTS,
     2: tuple(".".join(each) for each in product(PARTS, repeat=2)),
@@ -36,6 +36,8 @@ NAMES = {
         (r"a\.t\d{2}|b\.t", 2, ["a.t[0-9][0-9]", "b.t"]),
         (r"(?:a|b)\.t1?", 2, ["a.t1", "a.t", "b.t1", "b.t"]),
         (r"shop\.t[^1]", 2, ["shop.t[!1]"]),
+        (r"shop\.t[1!]", 2, ["shop.t[1!]"]),
+        (r"shop\.t[^!1]", 2, ["shop.t[!!1]"]),
         (r"a\.a\*", 2, ["a.a[*]"]),
         (r".*\.b", 3, ["*.*.b"]),
         (r".*b", 3, ["*.*.*b"]),
@@ -66,6 +68,7 @@ def test_patterns_match_the_names_that_the_expression_matches(
         (r"shop\.t{1,2}", "{1,2}"),
         (r"shop\.\p{L}", r"\p"),
         (r"shop\.[a-z&&[^b]]", "[a-z&&[^b]]"),
+        (r"shop\.[!a]", "[!a]"),
         (r"shop\.(a", "(a"),
         (r"shop\.a)", ")"),
         (r"a\.b\.c", "it matches no name"),
