@@ -63,7 +63,13 @@ def in_lower_case(settings: Settings) -> Settings:
     envelope, signals = settings.envelope, settings.signals
     routes = [_with(each, tables=each.tables.lower()) for each in envelope.routes]
     filters = [_with(each, tables=each.tables.lower()) for each in envelope.filters]
-    changed = {"routes": routes, "filters": filters}
+    changed = {
+        "routes": routes,
+        "filters": filters,
+        "message_keys": list(map(_message_key_in_lower_case, envelope.message_keys)),
+        "source_types": [pattern.lower() for pattern in envelope.source_types],
+        "source_types_by_type": [pattern.lower() for pattern in envelope.source_types_by_type],
+    }
     if envelope.outbox is not None:
         tables = [each.lower() for each in envelope.outbox.tables]
         changed["outbox"] = _with(envelope.outbox, tables=tables)
@@ -75,6 +81,11 @@ def in_lower_case(settings: Settings) -> Settings:
         envelope=_with(envelope, **changed),
         signals=signals,
     )
+
+
+def _message_key_in_lower_case(text: str) -> str:
+    tables, colon, columns = text.partition(":")
+    return f"{tables.lower()}{colon}{columns}"
 
 
 def source_in_lower_case(source: SourceSettings) -> SourceSettings:

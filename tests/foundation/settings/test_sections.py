@@ -13,6 +13,7 @@ from pydantic import BaseModel, SecretStr
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.configuration import (
+    in_lower_case,
     load_settings,
     log_format,
     world_readable_warning,
@@ -288,6 +289,19 @@ def test_exact_topics_have_no_events(config: Path) -> None:
     form = outbox_form(load_settings(config).envelope.outbox)
     assert form is not None
     assert form.headers == (("type", "eventType"), ("n", "n"))
+
+
+def test_patterns_of_tables_are_those_of_a_server_with_names_in_lower_case(config: Path) -> None:
+    keys = (
+        'message_keys = ["Shop.Orders:Customer,Id"]\n'
+        'source_types = ["Shop.Orders.Price"]\n'
+        'source_types_by_type = ["Shop.*.DECIMAL"]\n'
+    )
+    config.write_text(f'{MINIMAL}[envelope]\nprofile = "debezium"\n{keys}')
+    envelope = in_lower_case(load_settings(config)).envelope
+    assert envelope.message_keys == ["shop.orders:Customer,Id"]
+    assert envelope.source_types == ["shop.orders.price"]
+    assert envelope.source_types_by_type == ["shop.*.decimal"]
 
 
 def test_exact_topics_have_no_routes(config: Path) -> None:
