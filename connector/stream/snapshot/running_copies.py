@@ -86,8 +86,11 @@ class RunningCopies:
         return set(self._by_table)
 
     def together(self, copy: TableCopy) -> list[TableCopy]:
-        """Return the copies that are made at one position with this one, which is among them."""
-        return self._by_group.get(copy.state.together, [copy]) if copy.state.together else [copy]
+        """Return the copies that are made at one position with this one, which is among them.
+
+        It is a list of its own: callers remove copies while they go through it.
+        """
+        return [*self._by_group.get(copy.state.together, [copy])] if copy.state.together else [copy]
 
     def first(self, seconds: float, *, large_max: int, count_max: int) -> list[TableCopy]:
         """Return the first copies that need not wait, and those made together with them.

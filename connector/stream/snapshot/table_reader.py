@@ -135,7 +135,8 @@ class TableReader:
             try:
                 yield from self._read_at_once(session, job)
             except errors.SourceRefused as error:
-                yield _after_refusal(session, job.parts[0], error, ["SELECT", "LOCK TABLES"])
+                part = _refused_part(session, job)
+                yield _after_refusal(session, part, error, ["SELECT", "LOCK TABLES"])
             return
         if isinstance(job, (jobs.PlanGroup, jobs.ChunkGroup)):
             yield self._do_group(session, job)
@@ -301,6 +302,24 @@ def _after_refusal(
             database=database,
         ) from error
     raise error
+
+
+def _refused_part(session: SelectSession, job: jobs.PassJob) -> jobs.PassPart:
+    """Return the first table that the server refuses to read, or else to lock.
+
+    The error for a statement about several tables does not always name one. If no table is refused
+    now, the first one stands for all.
+    """
+    first, *others = job.parts
+    reads = [(part, f"{select_rows(part.table, (), part.where)} LIMIT 0") for part in job.parts]
+    locks = [(part, f"LOCK TABLES {part.table.quoted_name} READ") for part in job.parts]
+    for part, sql in [*reads, *locks] if others else []:
+        try:
+            session.query(sql)
+        except errors.SourceRefused:
+            return part
+    session.query("UNLOCK TABLES")
+    return first
 
 
 def _changed_table(

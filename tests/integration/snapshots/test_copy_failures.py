@@ -73,11 +73,14 @@ def failed_plan(source: Source, table: str, **settings: object) -> Exception:
     return result.error
 
 
-def result_of_pass(readers: ReaderPool, described: SelectedTable) -> object:
-    """Return what a reader says after it was allowed to read a whole table; closes `readers`."""
+def result_of_pass(readers: ReaderPool, *described: SelectedTable) -> object:
+    """Return what a reader says after it was allowed to read whole tables; closes `readers`."""
+    parts = [
+        PassPart(number, table, transactional=False, where="")
+        for number, table in enumerate(described)
+    ]
     try:
-        job = PassJob((PassPart(1, described, transactional=False, where=""),), 1 << 20)
-        readers.submit(job)
+        readers.submit(PassJob(tuple(parts), 1 << 20))
         assert isinstance(readers.results.get(timeout=20), PassReady)
         readers.go_on()
         return readers.results.get(timeout=20)
@@ -122,10 +125,41 @@ def test_a_table_that_may_be_read_but_not_locked(source: Source, table: str) -> 
     )
 
 
+def test_of_several_tables_the_one_that_may_not_be_locked_is_named(
+    source: Source, table: str
+) -> None:
+    database, _, name = table.partition(".")
+    other = f"{database}_other"
+    user = source.create_account("SELECT, REPLICATION CLIENT")
+    source.execute(
+        f"ALTER TABLE {table} ENGINE=MyISAM",
+        f"CREATE DATABASE {other}",
+        f"CREATE TABLE {other}.{name} LIKE {table}",
+        f"GRANT LOCK TABLES ON {database}.* TO {user}",
+    )
+    try:
+        settings = source.settings(user=user)
+        with SelectSession(settings) as session:
+            described = [SelectedTable.describe(session, of, name) for of in (database, other)]
+            readers = ReaderPool(settings, SnapshotSettings(), session.identity)
+        result = result_of_pass(readers, *described)
+    finally:
+        source.execute(f"DROP DATABASE {other}")
+    assert isinstance(result, JobFailure)
+    assert isinstance(result.error, SourceRefused)
+    assert result.error.text == text_of(
+        copy_errors.COPY_DENIED,
+        server=source.name,
+        table=f"{other}.{name}",
+        rights="SELECT, LOCK TABLES",
+        database=other,
+    )
+
+
 def test_a_table_that_changes_again_and_again() -> None:
     failed: list[str] = []
     making: Any = CopyScheduler
-    copying = making(None, None, SnapshotSettings())
+    copying = making(None, None, SnapshotSettings(), Control())
     state = TableState("shop", "t")
     copy = TableCopy(state, TableWindows(), SnapshotSettings())
     changed = TableChange(
