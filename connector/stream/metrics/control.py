@@ -1,8 +1,9 @@
-"""What other threads ask of the stream: to wait, or to end because a peer is not what it was.
+"""What is asked of the stream: to wait, or to end because a peer is not what it was.
 
-The status page pauses and resumes the stream. The watch of the source doubts that its log is the
-one that was read, or tells whether it answers while the stream hears nothing. The watch of Kafka
-finds that a topic in use was deleted. The stream looks between two transactions.
+The status page pauses and resumes the stream, and signals do so with copies. The watch of the
+source doubts that its log is the one that was read, or tells whether it answers while the stream
+hears nothing. The watch of Kafka finds that a topic in use was deleted. The stream looks between
+two transactions.
 
 Every attribute is one value that is replaced, or a set of which each change is one step, so none of
 them needs a lock.
@@ -23,6 +24,7 @@ class Control:
     """The requests to one process; they outlive a run of the pipeline."""
 
     paused: bool = False  # whether somebody wants the stream to wait after its transaction
+    copies_paused: bool = False  # whether a signal wants copies to read no more rows
     # A sign that the source's log is not the one that was read; None without one.
     doubt: SourceUnavailable | None = None
     # When the stream and the watch last heard of the source, on the monotonic clock.

@@ -261,6 +261,7 @@ def assemble(
             CascadeCopies(cascaded, settings.schema.cascade_seconds, fences.has),
             LostTopics(encoder.options, recovered.schemas, sink.has_topic, lost),
         ),
+        context.metrics.control,
     )
     attendants: list[Attendant] = [quarantine, copies, *_heartbeat(settings, source, target, clock)]
     attendants += _listeners(context, position, tables, quarantine, copies, signals)

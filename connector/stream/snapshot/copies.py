@@ -11,6 +11,7 @@ from connector.foundation import errors
 from connector.foundation.errors.code import Scope
 from connector.foundation.settings.sections import Settings
 from connector.replication.read_pace import PaceState
+from connector.stream.metrics.control import Control
 from connector.stream.metrics.pipeline_metrics import SnapshotMetrics
 from connector.stream.quarantine.copy_guard import TableFenced
 from connector.stream.snapshot import copy_errors, table_copy
@@ -39,8 +40,9 @@ class Copies:
         backlog: CopyBacklog,
         settings: Settings,
         states: Iterable[TableState],
+        control: Control,
     ) -> None:
-        """Continue `states`; `backlog` has the tables that are to be copied besides.
+        """Continue `states`, and a pause in `control`; `backlog` has other tables to copy.
 
         If a pipeline starts with a snapshot, a table that the stream sees created needs no copy,
         and its state says so. With quarantine, a table whose rows have no form in the envelope
@@ -55,7 +57,8 @@ class Copies:
         self._goes_on_without = settings.quarantine.policy != "stop"
         self._states = {state.key_part: state for state in states}
         self.notifications = SnapshotNotifications(output.notifications, self._states)
-        self._copying = CopyScheduler(output, open_readers, settings.snapshot)
+        self._control = control
+        self._copying = CopyScheduler(output, open_readers, settings.snapshot, control)
         for state in self._states.values():
             if state.under_way:
                 self._copying.copies.add(self._copy(state))
@@ -186,8 +189,8 @@ class Copies:
 
     def pause(self, *, paused: bool) -> None:
         """Read no more rows while `paused`; what was read before is written."""
-        if paused != self._copying.paused:
-            self._copying.paused = paused
+        if paused != self._control.copies_paused:
+            self._control.copies_paused = paused
             self._log.info("copying pauses" if paused else "copying goes on")
             self.notifications.pause(paused=paused)
 

@@ -208,7 +208,7 @@ def signal_handlers(copies: Copies, tables: TableFilter) -> dict[str, SignalHand
 
     def pause(signal: Signal, *, paused: bool) -> None:
         _arguments(signal.data)
-        # Until `resume-snapshot`, or a restart.
+        # Until `resume-snapshot`, or the end of the process.
         copies.pause(paused=paused)
 
     def log(signal: Signal) -> None:

@@ -10,6 +10,7 @@ from connector.foundation.errors import line
 from connector.foundation.settings.sections import Settings, SnapshotSettings, SourceSettings
 from connector.replication.start_point import ServerIdentity
 from connector.stream.envelope.debezium.profile import DebeziumProfile
+from connector.stream.metrics.control import Control
 from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.copies import Copies
 from connector.stream.snapshot.copy_backlog import CopyBacklog, LostTopics
@@ -42,6 +43,7 @@ def open_copies(
     output: CopyOutput,
     peers: CopyPeers,
     backlog: CopyBacklog,
+    control: Control,
 ) -> Copies:
     """Return the copies of a pipeline, which continue after `recovered` on `source`.
 
@@ -57,6 +59,7 @@ def open_copies(
         backlog,
         settings,
         states,
+        control,
     )
     begins = settings.source.start == "snapshot"
     names: list[tuple[str, str]] = []

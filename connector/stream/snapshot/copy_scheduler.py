@@ -14,6 +14,7 @@ from connector.foundation import errors
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.read_pace import PaceState
 from connector.stream.envelope.key_windows import KEYS_MAX
+from connector.stream.metrics.control import Control
 from connector.stream.snapshot import copy_errors, jobs, table_copy
 from connector.stream.snapshot.copy_output import CopyOutput
 from connector.stream.snapshot.keyset import listed_keys
@@ -34,12 +35,18 @@ class CopyScheduler:
     """The running copies: the first of `copies` are worked on."""
 
     def __init__(
-        self, output: CopyOutput, open_readers: Callable[[], ReaderPool], settings: SnapshotSettings
+        self,
+        output: CopyOutput,
+        open_readers: Callable[[], ReaderPool],
+        settings: SnapshotSettings,
+        control: Control,
     ) -> None:
-        """Write to `output` what the readers read; they are opened for the first job."""
+        """Write to `output` what the readers read; they are opened for the first job.
+
+        While `control` says that copies are paused, readers get no more jobs.
+        """
         self.copies = RunningCopies()
-        # Whether readers get no more jobs.
-        self.paused = False
+        self._control = control
         self._log = structlog.get_logger()
         self._output = output
         self._open_readers = open_readers
@@ -334,7 +341,7 @@ class CopyScheduler:
                 self._output.put_state(copy.state)
 
     def _ask(self) -> Iterator[CopyEvent]:
-        if self.paused or not self.copies:
+        if self._control.copies_paused or not self.copies:
             return
         if self._readers is None:
             self._readers = self._open_readers()

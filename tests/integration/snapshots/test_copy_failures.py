@@ -21,6 +21,7 @@ from connector.replication import dump_errors, log_search
 from connector.replication.read_pace import PaceState
 from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.envelope.key_windows import TableWindows
+from connector.stream.metrics.control import Control
 from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.copy_requests import _require_readable
 from connector.stream.snapshot.copy_scheduler import CopyScheduler

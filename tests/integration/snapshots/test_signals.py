@@ -13,6 +13,7 @@ from connector.kafka.kafka_python import network_client
 from connector.stream.commands import request_errors
 from connector.stream.source import table_errors
 from tests.integration.harness import failure_of, run_to_end, wait_until
+from tests.integration.operation.test_story_of_a_log import end_streams
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,6 +162,9 @@ def test_signals_start_pause_and_stop_copies_once(either_stream: Stream) -> None
             send("pause-snapshot")
             send("execute-snapshot", data_collections=[table])
             connector.wait_for("copying pauses")
+            # The next pipeline of the process pauses, too.
+            end_streams(stream)
+            connector.wait_for('"cdc.resumed": true')
             send("stop-snapshot")
             connector.wait_for("the copy was stopped by a signal")
             send("resume-snapshot")
