@@ -177,6 +177,9 @@ class Copies:
         for copy in stopped:
             self._end_failed(copy, errors.SourceRefused(copy_errors.STOPPED))
         self.notifications.abort([copy.state for copy in stopped], some=bool(tables))
+        for copy in stopped:
+            if copy.state.where and copy.state.request == NO_REQUEST:
+                self._lack_rows(copy.state)
 
     def dismiss(self, database: str, table: str) -> None:
         """Let a failed copy count as complete: somebody knows that consumers lack its rows."""
@@ -342,10 +345,7 @@ class Copies:
         self._log.error("a copy failed", table=state.name, **errors.fields(error))
         self._end(state)
         is_harmless = state.request != NO_REQUEST and (bool(state.where) or copy.takes_back)
-        state.phase = "failed"
-        state.keys = []
-        state.error = str(error)
-        state.ended_at_ms = self._output.now_ms
+        state.fail(str(error), self._output.now_ms)
         self._output.put_state(state)
         if not is_harmless:
             return
@@ -356,6 +356,17 @@ class Copies:
         else:
             self._states[state.key_part] = earlier
             self._output.put_state(earlier)
+
+    def _lack_rows(self, stopped: TableState) -> None:
+        """Let the copy of all rows fail, in place of one for rows that foreign keys changed.
+
+        The condition of the `stopped` copy is forgotten, so only all rows of the table bring them.
+        """
+        self.forget(stopped)
+        fresh = TableState(stopped.database, stopped.table, reason=stopped.reason)
+        state = self._states.setdefault(fresh.key_part, fresh)
+        state.fail(stopped.error, stopped.ended_at_ms)
+        self._output.put_state(state)
 
     def _complete(self, copy: TableCopy) -> None:
         state = copy.state

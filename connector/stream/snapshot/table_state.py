@@ -80,6 +80,13 @@ class TableState:
         """
         return self.phase == "waiting" and self.request != NO_REQUEST and not self.where
 
+    def fail(self, error: str, ended_at_ms: int) -> None:
+        """Note that consumers lack rows of this copy, and why."""
+        self.phase = "failed"
+        self.keys = []
+        self.error = error
+        self.ended_at_ms = ended_at_ms
+
     def answer_for(self, known: "TableState") -> None:
         """Take the number of a copy under way that gives way to this one: its user still waits."""
         if known.request > NO_REQUEST:

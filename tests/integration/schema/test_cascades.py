@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.foundation.settings.configuration import load_settings
+from connector.stream.snapshot.copy_requests import failed_copies
 from tests.integration.database_stream import new_stream
 from tests.integration.harness import wait_until
 from tests.integration.schema.cascading_tables import ops, wait_until_equal
+from tests.integration.snapshots.test_snapshot import run_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -243,6 +246,41 @@ def test_a_condition_that_fails_becomes_a_copy_of_all_rows(hiding: Stream) -> No
         hiding.execute("ALTER TABLE t DROP FOREIGN KEY t_ibfk_1, DROP COLUMN code")
         connector.wait_for("rows cannot be copied by a condition")
         wait_until_equal(hiding, connector, TABLES[:5])
+
+
+def test_a_stopped_copy_of_changed_rows_fails_for_the_whole_table(hiding: Stream) -> None:
+    hiding.execute(
+        "CREATE TABLE a (id INT PRIMARY KEY, code VARCHAR(9) UNIQUE)",
+        "CREATE TABLE t (id INT PRIMARY KEY, code VARCHAR(9), "
+        "FOREIGN KEY (code) REFERENCES a (code) ON UPDATE CASCADE)",
+        "CREATE TABLE signals (id VARCHAR(9) PRIMARY KEY, type VARCHAR(32), data VARCHAR(9))",
+        "INSERT INTO a VALUES (1, 'x'), (2, 'y')",
+        "INSERT INTO t VALUES (1, 'x'), (2, 'y')",
+    )
+    name = f"{hiding.database}.t"
+    chosen = {"signals__table": f"{hiding.database}.signals", "schema__cascade_seconds": 0}
+    with hiding.connector(**chosen) as connector:
+        wait_until_equal(hiding, connector, ["a", "t"])
+        hiding.execute(
+            "INSERT INTO signals VALUES ('1', 'pause-snapshot', '{}')",
+            "UPDATE a SET code = 'new' WHERE id = 1",
+        )
+        connector.wait_for("foreign keys have changed rows")
+        hiding.execute(
+            "INSERT INTO signals VALUES ('2', 'stop-snapshot', '{}')",
+            "INSERT INTO signals VALUES ('3', 'resume-snapshot', '{}')",
+        )
+        connector.wait_for("copying goes on")
+        settings = load_settings(connector.config)
+
+        def failed() -> bool:
+            return failed_copies(settings.kafka, settings.name) == [(hiding.database, "t")]
+
+        wait_until(failed, connector.output)
+        copied = run_snapshot(connector.config, name)
+        assert (copied.returncode, copied.stderr) == (0, "")
+        wait_until_equal(hiding, connector, ["a", "t"])
+        assert not failed_copies(settings.kafka, settings.name)
 
 
 def test_cascades_can_be_left_out(hiding: Stream) -> None:
