@@ -75,14 +75,17 @@ class TableFilter:
         listener: TableListener | None = None,
         *,
         ignores_case: bool = False,
+        lower_case_names: bool = False,
     ) -> None:
         """Follow tables that match a pattern of `include` and none of `exclude`.
 
         System databases match only a pattern that names them without a wildcard. `listener` hears
         of tables of online schema changes. With `ignores_case`, the server does not tell names by
-        their case, and neither do the patterns. Raises ConfigError for what is no pattern.
+        their case, and neither do the patterns; with `lower_case_names`, it keeps them in lower
+        case, too. Raises ConfigError for what is no pattern.
         """
         self._ignores_case = ignores_case
+        self._lower_case_names = lower_case_names
         if ignores_case:
             include = [pattern.lower() for pattern in include]
             exclude = [pattern.lower() for pattern in exclude]
@@ -106,6 +109,15 @@ class TableFilter:
                 self._known.clear()
             followed = self._known[name] = self._decide(database, table)
         return followed
+
+    def logged_name(self, database: str, table: str) -> tuple[str, str]:
+        """Return what the log calls a table that a user names.
+
+        Topics, columns that are left out and masks are chosen by that name.
+        """
+        if self._lower_case_names:
+            return database.lower(), table.lower()
+        return database, table
 
     def reads(self, database: str, table: str) -> bool:
         """Return whether changes of `database.table` are read, published or not."""

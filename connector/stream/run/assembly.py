@@ -230,7 +230,11 @@ def assemble(
     encoder = output.encoder
     names = settings.source
     tables = TableFilter(
-        names.tables, names.exclude_tables, listener, ignores_case=source.ignores_case
+        names.tables,
+        names.exclude_tables,
+        listener,
+        ignores_case=source.ignores_case,
+        lower_case_names=source.lower_case_names,
     )
     signals = copy_commands.signal_rows(settings, tables)
     cascaded, cascades = open_cascades(settings, source, tables, last)
@@ -349,7 +353,7 @@ def _listeners(
         position,
         {
             "snapshot": partial(copy_commands.request_copy, copies, tables),
-            copy_commands.DISMISSAL: partial(copy_commands.request_dismissal, copies),
+            copy_commands.DISMISSAL: partial(copy_commands.request_dismissal, copies, tables),
             REPLAY: quarantine.request,
         },
     )

@@ -51,10 +51,11 @@ class CopyCommand:
     surrogate_key: str = ""  # the column to read by; "" means the key
 
     @classmethod
-    def read(cls, request: Mapping[str, Any]) -> CopyCommand:
+    def read(cls, request: Mapping[str, Any], followed: TableFilter) -> CopyCommand:
         """Read `{"tables": [[database, table], …], "where": …, "keys": […]}`.
 
-        If one of the tables is no name, nothing is done. Raises RequestRefused for another form.
+        The names are those that the log has, as `followed` says. If one of the tables is no name,
+        nothing is done. Raises RequestRefused for another form.
         """
         arguments = arguments_of(request, "tables", "where", "keys")
         where = arguments.get("where", "")
@@ -65,7 +66,7 @@ class CopyCommand:
             or _SURROGATE.search(where)
         ):
             raise RequestRefused(request_errors.WHERE_NOT_TEXT, limit=CONDITION_CHARACTERS_MAX)
-        tables = table_names(listed)
+        tables = table_names(listed, followed)
         keys = _keys(arguments.get("keys", []))
         if keys and (not where or len(tables) != 1):
             raise RequestRefused(request_errors.KEYS_ALONE)
@@ -85,13 +86,16 @@ def request_copy(
     copies: Copies, tables: TableFilter, offset: int, request: Mapping[str, Any]
 ) -> None:
     """Carry out a request; raises RequestRefused for one of another form."""
-    start_copies(copies, tables, [CopyCommand.read(request)], offset, f"request {offset}")
+    command = CopyCommand.read(request, tables)
+    start_copies(copies, tables, [command], offset, f"request {offset}")
 
 
-def request_dismissal(copies: Copies, offset: int, request: Mapping[str, Any]) -> None:
+def request_dismissal(
+    copies: Copies, tables: TableFilter, offset: int, request: Mapping[str, Any]
+) -> None:
     """Dismiss the failed copies of tables; raises RequestRefused for another form."""
     del offset
-    for database, table in table_names(arguments_of(request, "tables").get("tables")):
+    for database, table in table_names(arguments_of(request, "tables").get("tables"), tables):
         copies.dismiss(database, table)
 
 
@@ -145,13 +149,16 @@ def start_copies(
     copies.notifications.settle()
 
 
-def table_names(listed: object) -> list[tuple[str, str]]:
-    """Return the tables of a list of pairs, each once; raises RequestRefused for another form."""
+def table_names(listed: object, followed: TableFilter) -> list[tuple[str, str]]:
+    """Return the tables of a list of pairs, each once, by the names that the log has.
+
+    Raises RequestRefused for another form.
+    """
     if not isinstance(listed, list) or not all(
         isinstance(names, list) and len(names) == len(("database", "table")) for names in listed
     ):
         raise RequestRefused(request_errors.TABLES_NOT_PAIRS)
-    return list(dict.fromkeys(table_name(*names) for names in listed))
+    return list(dict.fromkeys(followed.logged_name(*table_name(*names)) for names in listed))
 
 
 def _keys(listed: object) -> list[str]:
@@ -194,7 +201,7 @@ def signal_handlers(copies: Copies, tables: TableFilter) -> dict[str, SignalHand
     """Return what does each signal; all raise RequestRefused for data that they cannot mean."""
 
     def execute(signal: Signal) -> None:
-        orders = copy_commands(signal.data)
+        orders = copy_commands(signal.data, tables)
         together = _type(signal.data) == _BLOCKING
         start_copies(
             copies,
@@ -216,7 +223,7 @@ def signal_handlers(copies: Copies, tables: TableFilter) -> dict[str, SignalHand
 
     return {
         "execute-snapshot": execute,
-        "stop-snapshot": lambda signal: copies.stop(stopped_tables(signal.data)),
+        "stop-snapshot": lambda signal: copies.stop(stopped_tables(signal.data, tables)),
         "pause-snapshot": partial(pause, paused=True),
         "resume-snapshot": partial(pause, paused=False),
         "log": log,
@@ -234,32 +241,33 @@ def message_of(data: Mapping[str, Any], offset: int) -> str:
     return short_text(message.replace("{}", str(offset)))
 
 
-def copy_commands(data: Mapping[str, Any]) -> list[CopyCommand]:
+def copy_commands(data: Mapping[str, Any], followed: TableFilter) -> list[CopyCommand]:
     """Return the orders of `execute-snapshot`, one for each way to copy its tables.
 
-    Raises RequestRefused for data that it cannot mean.
+    Names are those that the log has, as `followed` says. Raises RequestRefused for data that it
+    cannot mean.
     """
     arguments = _arguments(
         data, _TABLES, _CONDITIONS, _SURROGATE_KEY, types=(_INCREMENTAL, _BLOCKING)
     )
-    tables = _names(arguments.get(_TABLES))
+    tables = _names(arguments.get(_TABLES), followed)
     if not tables:
         raise RequestRefused(request_errors.DATA_COLLECTIONS)
     every = _column(arguments.get(_SURROGATE_KEY))
-    conditions = _conditions(arguments.get(_CONDITIONS) or [])
+    conditions = _conditions(arguments.get(_CONDITIONS) or [], followed)
     ways: dict[tuple[str, str], list[list[str]]] = {}
     for table in tables:
         where, key = conditions.get(table, ("", ""))
         ways.setdefault((where, key or every), []).append([*table])
     return [
-        replace(CopyCommand.read({"tables": listed, "where": where}), surrogate_key=key)
+        replace(CopyCommand.read({"tables": listed, "where": where}, followed), surrogate_key=key)
         for (where, key), listed in ways.items()
     ]
 
 
-def stopped_tables(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the tables of `stop-snapshot`, none for all; raises as `copy_orders`."""
-    return _names(_arguments(data, _TABLES).get(_TABLES) or [])
+def stopped_tables(data: Mapping[str, Any], followed: TableFilter) -> list[tuple[str, str]]:
+    """Return the tables of `stop-snapshot`, none for all; raises as `copy_commands`."""
+    return _names(_arguments(data, _TABLES).get(_TABLES) or [], followed)
 
 
 def _arguments(
@@ -283,23 +291,23 @@ def _type(data: Mapping[str, Any]) -> str:
     return kind.upper() if isinstance(kind, str) else ""
 
 
-def _names(listed: object) -> list[tuple[str, str]]:
+def _names(listed: object, followed: TableFilter) -> list[tuple[str, str]]:
     """Return the tables of a list of `database.table`, each once."""
     if not isinstance(listed, list):
         raise RequestRefused(request_errors.DATA_COLLECTIONS)
-    return list(dict.fromkeys(map(_name, listed)))
+    return list(dict.fromkeys(_name(text, followed) for text in listed))
 
 
-def _name(text: object) -> tuple[str, str]:
+def _name(text: object, followed: TableFilter) -> tuple[str, str]:
     """Return a table of a signal; a dot may be escaped, as in a regular expression."""
     plain = text.replace("\\.", ".") if isinstance(text, str) else ""
     database, _, table = plain.partition(".")
     if not (database and table) or _EXPRESSION.search(plain):
         raise RequestRefused(request_errors.DATA_COLLECTIONS)
-    return table_name(database, table)
+    return followed.logged_name(*table_name(database, table))
 
 
-def _conditions(listed: object) -> dict[tuple[str, str], tuple[str, str]]:
+def _conditions(listed: object, followed: TableFilter) -> dict[tuple[str, str], tuple[str, str]]:
     """Return the filters and the surrogate keys of a signal by their tables."""
     conditions: dict[tuple[str, str], tuple[str, str]] = {}
     if not isinstance(listed, list):
@@ -308,7 +316,7 @@ def _conditions(listed: object) -> dict[tuple[str, str], tuple[str, str]]:
         if not isinstance(condition, dict) or not isinstance(condition.get("filter"), str):
             raise RequestRefused(request_errors.ADDITIONAL_CONDITIONS)
         arguments_of(condition, "data-collection", "filter", _SURROGATE_KEY)
-        table = _name(condition.get("data-collection"))
+        table = _name(condition.get("data-collection"), followed)
         conditions[table] = (condition["filter"], _column(condition.get(_SURROGATE_KEY)))
     return conditions
 

@@ -9,7 +9,9 @@ import pytest
 
 from connector.cli import command_errors
 from connector.cli.check import table_counts
+from connector.foundation.settings.configuration import load_settings
 from connector.replication.server.mysql_server import MysqlServer as Session
+from connector.stream.commands.requests import write_command
 from connector.stream.snapshot import copy_errors
 from connector.stream.source.followed_tables import base_tables
 from local_stack import MariadbServer, MysqlServer
@@ -73,7 +75,11 @@ def test_patterns_ignore_case_where_the_server_does(
             stream.wait_for_changes(2, connector)
             copied = run_snapshot(connector.config, f"{capitals}.Users")
             assert (copied.returncode, copied.stderr) == (0, "")
-            seen = stream.changes()
+            settings = load_settings(connector.config)
+            copied_before = len(stream.changes())
+            names = [[capitals, "USERS"]]
+            write_command(settings.kafka, settings.name, "snapshot", tables=names, where="id = 2")
+            seen = stream.wait_for_changes(copied_before + 1, connector)
             wait_until_settled(stream.broker, stream.prefix)
             proof = proven(connector.config)
             assert connector.terminate() == 0
@@ -83,6 +89,7 @@ def test_patterns_ignore_case_where_the_server_does(
         assert (proof.topics[topic].found, dict(proof.differences)) == (1, {})
         rows = [each.value["after"] for each in seen if each.op != "t"]
         assert rows[:2] == [{"id": 1, "Mail": "**"}, {"id": 2, "Mail": "**"}]
+        assert rows[-1] == {"id": 2, "Mail": "**"}
         assert {each.topic for each in seen} == {topic}
         assert text_of(copy_errors.NONE_FOLLOWED_YET) not in connector.output()
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import RequestRefused
 from connector.stream.commands import request_errors
 from connector.stream.snapshot.copy_commands import (
@@ -13,12 +14,14 @@ from connector.stream.snapshot.copy_commands import (
     copy_commands,
     message_of,
     stopped_tables,
+    table_names,
 )
 
 if TYPE_CHECKING:
     from connector.foundation.errors.code import ErrorCode
 
 ORDERS = {"data-collections": ["shop.orders"]}
+FOLLOWED = TableFilter(["shop.*"])
 
 
 def test_tables_are_copied_by_their_filters() -> None:
@@ -31,27 +34,48 @@ def test_tables_are_copied_by_their_filters() -> None:
         ],
     }
     orders, items, other = ("shop", "orders"), ("shop", "items"), ("shop", "a b")
-    assert copy_commands(data) == [
+    assert copy_commands(data, FOLLOWED) == [
         CopyCommand([orders], "id > 7", []),
         CopyCommand([items], "", []),
         CopyCommand([other], "id > 7", [], "m"),
     ]
-    assert copy_commands(data | {"surrogate-key": "m"}) == [
+    assert copy_commands(data | {"surrogate-key": "m"}, FOLLOWED) == [
         CopyCommand([orders, other], "id > 7", [], "m"),
         CopyCommand([items], "", [], "m"),
     ]
-    assert copy_commands(ORDERS) == [CopyCommand([orders], "", [])]
+    assert copy_commands(ORDERS, FOLLOWED) == [CopyCommand([orders], "", [])]
 
 
 def test_copies_of_all_tables_or_of_some_are_stopped() -> None:
-    assert stopped_tables({}) == []
-    assert stopped_tables({**ORDERS, "type": "INCREMENTAL"}) == [("shop", "orders")]
+    assert stopped_tables({}, FOLLOWED) == []
+    stopped = stopped_tables({**ORDERS, "type": "INCREMENTAL"}, FOLLOWED)
+    assert stopped == [("shop", "orders")]
+
+
+def test_a_log_in_lower_case_has_the_tables_of_any_case() -> None:
+    lower = TableFilter(["shop.*"], ignores_case=True, lower_case_names=True)
+    data = {
+        "data-collections": ["SHOP.Orders", "shop.orders", "Shop.items"],
+        "additional-conditions": [{"data-collection": "shop.ORDERS", "filter": "Id > 7"}],
+    }
+    orders, items = ("shop", "orders"), ("shop", "items")
+    assert copy_commands(data, lower) == [
+        CopyCommand([orders], "Id > 7", []),
+        CopyCommand([items], "", []),
+    ]
+    assert stopped_tables({"data-collections": ["SHOP.Orders"]}, lower) == [orders]
+    assert table_names([["SHOP", "Orders"], ["shop", "orders"]], lower) == [orders]
+    # With lower_case_table_names = 2, the log has names as they were created.
+    created = TableFilter(["shop.*"], ignores_case=True)
+    assert table_names([["SHOP", "Orders"]], created) == [("SHOP", "Orders")]
 
 
 def test_only_incremental_snapshots_are_stopped_by_a_signal() -> None:
-    assert copy_commands({**ORDERS, "type": "blocking"}) == copy_commands(ORDERS)
+    assert copy_commands({**ORDERS, "type": "blocking"}, FOLLOWED) == copy_commands(
+        ORDERS, FOLLOWED
+    )
     with pytest.raises(RequestRefused) as caught:
-        stopped_tables({**ORDERS, "type": "BLOCKING"})
+        stopped_tables({**ORDERS, "type": "BLOCKING"}, FOLLOWED)
     assert caught.value.code is request_errors.SNAPSHOT_TYPE
 
 
@@ -92,5 +116,5 @@ def test_a_message_is_one_short_line() -> None:
 )
 def test_what_a_signal_cannot_mean_is_refused(data: dict[str, Any], code: ErrorCode) -> None:
     with pytest.raises(RequestRefused) as caught:
-        copy_commands(data)
+        copy_commands(data, FOLLOWED)
     assert caught.value.code is code
