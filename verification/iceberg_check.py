@@ -128,7 +128,7 @@ class _IcebergCheck:
     def _compare_columns(self, head: TableHead) -> None:
         try:
             schema = metadata.current_schema(head.metadata)
-            spec = head.metadata["partition-specs"][0]["fields"]
+            spec = metadata.partition_spec(head.metadata)["fields"]
         except (KeyError, IndexError, TypeError, ValueError) as error:
             self._defect(f"the metadata has no columns: {type(error).__name__}")
             return

@@ -12,7 +12,12 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any, Final
 
-from stream_jobs.iceberg.metadata import LATEST_CUT, TableMetadata, current_schema
+from stream_jobs.iceberg.metadata import (
+    LATEST_CUT,
+    TableMetadata,
+    current_schema,
+    partition_spec,
+)
 from stream_jobs.iceberg.rest_catalog import CatalogName, Change
 
 # Properties by which a table in the catalog is known as ours: the id of the Delta table, and the
@@ -31,7 +36,8 @@ class Relation(Enum):
     """What a table of the catalog is to the table by its path."""
 
     EARLIER = auto()  # the same, as it is now or was before
-    OTHER_GENERATION = auto()  # of a mirror that was made again since, or of a lost Iceberg table
+    # Of a mirror that was made again since, of a lost Iceberg table, or with other partitions.
+    OTHER_GENERATION = auto()
     CHANGED = auto()  # the same, but another program has committed to it
     FOREIGN = auto()  # none of this mirror
 
@@ -53,6 +59,8 @@ def relation(theirs: TableMetadata, ours: TableMetadata) -> Relation:
     is_earlier = last <= ours["last-sequence-number"] and (
         head is None or (head in own and _sequence(theirs, head) == last)
     )
+    # A catalog keeps the partitions with which it has made a table.
+    is_earlier = is_earlier and _has_our_spec(theirs, ours)
     if given.get(_TABLE_ID) != ours["table-uuid"] or not (is_same and is_earlier):
         return Relation.OTHER_GENERATION
     return Relation.EARLIER
@@ -77,7 +85,7 @@ def staged(ours: TableMetadata) -> dict[str, Any]:
     It gives the columns other ids, in their order, and some catalogs keep the partitions that they
     have made of that. So partition columns have the places that their ids are, among others.
     """
-    schema, spec = current_schema(ours), ours["partition-specs"][0]
+    schema, spec = current_schema(ours), partition_spec(ours)
     wanted = {"schema": schema, "properties": {"format-version": "3"}}
     if not spec["fields"]:
         return wanted
@@ -114,7 +122,7 @@ def creation(
         {"action": "upgrade-format-version", "format-version": 3},
         _schema_added(current_schema(ours), ours),
         {"action": "set-current-schema", "schema-id": _LAST_ADDED},
-        {"action": "add-spec", "spec": ours["partition-specs"][0]},
+        {"action": "add-spec", "spec": partition_spec(ours)},
         {"action": "set-default-spec", "spec-id": _LAST_ADDED},
         {"action": "add-sort-order", "sort-order": ours["sort-orders"][0]},
         {"action": "set-default-sort-order", "sort-order-id": _LAST_ADDED},
@@ -150,11 +158,16 @@ def change(name: CatalogName, theirs: TableMetadata, ours: TableMetadata) -> Cha
 
 def has_our_ids(theirs: TableMetadata, ours: TableMetadata) -> bool:
     """Return whether the catalog has kept the ids of columns and partitions."""
-    specs = {spec["spec-id"]: spec["fields"] for spec in theirs["partition-specs"]}
-    own = ours["partition-specs"][0]
     is_same_schema = _schema_id(theirs, current_schema(ours)) == theirs["current-schema-id"]
-    is_same_spec = theirs["default-spec-id"] == own["spec-id"]
-    return is_same_schema and is_same_spec and bool(specs.get(own["spec-id"]) == own["fields"])
+    is_same_spec = theirs["default-spec-id"] == partition_spec(ours)["spec-id"]
+    return is_same_schema and is_same_spec and _has_our_spec(theirs, ours)
+
+
+def _has_our_spec(theirs: TableMetadata, ours: TableMetadata) -> bool:
+    """Return whether the spec that our manifests name is the same in the catalog."""
+    specs = {spec["spec-id"]: spec["fields"] for spec in theirs["partition-specs"]}
+    own = partition_spec(ours)
+    return bool(specs.get(own["spec-id"]) == own["fields"])
 
 
 def _columns_changed(theirs: TableMetadata, ours: TableMetadata) -> list[Change]:

@@ -5,13 +5,18 @@ Nothing here changes what it is given: a reader, or another thread, may still ha
 https://iceberg.apache.org/spec/#table-metadata
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
 from stream_jobs.delta.housekeeping import Retention
 from stream_jobs.delta.snapshot import Snapshot
-from stream_jobs.iceberg.schema import FIRST_PARTITION_ID, partition_fields, schema_fields
+from stream_jobs.iceberg.schema import (
+    FIRST_PARTITION_ID,
+    PartitionField,
+    partition_fields,
+    schema_fields,
+)
 from stream_jobs.iceberg.summary import short
 
 TableMetadata = dict[str, Any]
@@ -48,6 +53,17 @@ def current_schema(metadata: TableMetadata) -> dict[str, Any]:
     return known
 
 
+def partition_spec(metadata: TableMetadata) -> Mapping[str, Any]:
+    """Return how the table is partitioned: all manifests have this spec."""
+    spec: Mapping[str, Any] = metadata["partition-specs"][0]
+    return spec
+
+
+def partition_specs(fields: Iterable[PartitionField]) -> list[dict[str, Any]]:
+    """Return the specs of a table with these partitions."""
+    return [{"spec-id": 0, "fields": [field.description() for field in fields]}]
+
+
 def snapshot_ids(metadata: TableMetadata) -> set[int]:
     """Return the ids of all snapshots that can be read."""
     return {entry["snapshot-id"] for entry in metadata["snapshots"]}
@@ -64,11 +80,11 @@ def with_columns(
 ) -> TableMetadata:
     """Return metadata with the columns of `snapshot`, and without a new Iceberg snapshot.
 
-    `path` is that of the Delta table, `location` the URI of the folder of the Iceberg table. Raises
-    MirrorError for columns that Iceberg cannot have.
+    `path` is that of the Delta table, `location` the URI of the folder of the Iceberg table. The
+    partition spec of `old` stays. Raises MirrorError for columns that Iceberg cannot have.
     """
     fields = schema_fields(path, snapshot.columns)
-    partition = [field.description() for field in partition_fields(snapshot)]
+    partition = partition_fields(snapshot)
     metadata = old or {
         "format-version": 3,
         "table-uuid": snapshot.metadata.table_id,
@@ -78,6 +94,7 @@ def with_columns(
         "last-column-id": 0,
         "next-row-id": 0,
         "schemas": [],
+        "partition-specs": partition_specs(partition),
         "default-spec-id": 0,
         "last-partition-id": FIRST_PARTITION_ID - 1 + len(partition),
         "default-sort-order-id": 0,
@@ -95,7 +112,6 @@ def with_columns(
     return metadata | {
         "schemas": schemas,
         "current-schema-id": own,
-        "partition-specs": [{"spec-id": 0, "fields": partition}],
         "last-column-id": max(snapshot.metadata.last_id, metadata["last-column-id"]),
     }
 

@@ -103,8 +103,35 @@ class TablePublisher:
         if state is None:
             return None
         generation = snapshot.metadata.table_id
-        is_same = self._files.is_of(self._path, state.head, generation)
+        is_same = self._files.is_of(self._path, state.head, generation) and (
+            state.described is snapshot.metadata or self._has_partitions(state, snapshot)
+        )
         return state if is_same else _State(TableHead(state.head.number, {}))
+
+    def _has_partitions(self, state: _State, snapshot: Snapshot) -> bool:
+        """Return whether the files that are published have the partitions that Delta says.
+
+        Readers take these values from manifests alone. If a column was dropped and added, or if
+        an earlier version of this program has numbered the columns in another order, no manifest
+        can be kept.
+        """
+        partition = partition_fields(snapshot)
+        if state.head.metadata["partition-specs"] != metadata.partition_specs(partition):
+            return False
+        values = {
+            uri: partition_values(snapshot.columns, partition, file.partition_values)
+            for uri, file in (self._uris(snapshot) if partition else {}).items()
+        }
+        return all(
+            own.file.partition == values.get(uri, own.file.partition)
+            for kind in (state.data, state.deletes)
+            for uri, own in manifests.live_files(kind).items()
+        )
+
+    def _uris(self, snapshot: Snapshot) -> dict[str, DataFile]:
+        """Return the files of a version as Iceberg names them."""
+        root = f"{self._files.uri}/{self._path}"
+        return {f"{root}/{file.location}": file for file in snapshot.files.values()}
 
     def _loaded(self, head: TableHead) -> _State:
         """Return what is stored; raises MirrorError if it is not ours."""
@@ -228,8 +255,7 @@ class TablePublisher:
 
     def _changes(self, state: _State, snapshot: Snapshot, own: manifests.NewSnapshot) -> Changes:
         """Return what `snapshot` changes; its new vectors are written."""
-        uri = f"{self._files.uri}/{self._path}"
-        files = {f"{uri}/{file.location}": file for file in snapshot.files.values()}
+        files = self._uris(snapshot)
         have, had = manifests.live_files(state.data), manifests.live_files(state.deletes)
         new = {
             name: self._entry(name, file, snapshot, own.partition)

@@ -80,9 +80,12 @@ class PartitionField(NamedTuple):
 
 
 def partition_fields(snapshot: Snapshot) -> tuple[PartitionField, ...]:
-    """Return the columns that partition a table, in the order of its columns."""
-    names = snapshot.metadata.partition_columns
-    columns = [column for column in snapshot.columns if column.name in names]
+    """Return the columns that partition a table, in the order in which Delta partitions by them.
+
+    Columns change their places in a table, but not in this order, so each keeps its number.
+    """
+    known = {column.name: column for column in snapshot.columns}
+    columns = [known[name] for name in snapshot.metadata.partition_columns if name in known]
     return tuple(
         PartitionField(column.name, column.field_id, FIRST_PARTITION_ID + place, column.type)
         for place, column in enumerate(columns)

@@ -121,6 +121,27 @@ def test_each_mode_and_each_change_of_columns_is_read_as_delta_rs_reads_it(
     agree(job, "t", duckdb)
 
 
+def test_values_of_partitions_stay_in_their_columns(kafka: Kafka, job: Job, duckdb: DuckDB) -> None:
+    country, city = (column(name, "varchar", length=8) for name in ("country", "city"))
+    table = SourceTable(kafka, "t", (ID, country, city)).create()
+    parts = {"match": ["shop.t"], "partition_by": ["country", "city"]}
+    settings: dict[str, Any] = BOTH | {"tables": [parts]}
+    table.insert({"id": 1, "country": "de", "city": "Ulm"})
+    job.apply(**settings)
+    table.alter(ID, city, country).insert({"id": 2, "city": "Lyon", "country": "fr"})
+    job.apply(**settings)
+    expected = [(1, "Ulm", "de"), (2, "Lyon", "fr")]
+    assert [row[:3] for row in agree(job, "t", duckdb)] == expected
+    # A job that starts looks at them, also if no row has changed.
+    path = max(folder(job, "t").glob("metadata/v*.metadata.json"))
+    document = json.loads(path.read_text())
+    one, other = document["partition-specs"][0]["fields"]
+    one["field-id"], other["field-id"] = other["field-id"], one["field-id"]
+    path.write_text(json.dumps(document))
+    job.apply(**settings)
+    assert [row[:3] for row in agree(job, "t", duckdb)] == expected
+
+
 def test_all_tables_have_the_tag_of_a_cut_and_are_of_one_moment(
     kafka: Kafka, job: Job, tables: list[SourceTable], duckdb: DuckDB
 ) -> None:

@@ -8,6 +8,7 @@ from stream_jobs.iceberg import catalog_changes
 from stream_jobs.iceberg.catalog_changes import Relation
 from stream_jobs.iceberg.rest_catalog import CatalogName
 from tests.stream_jobs.delta.sample import Sample
+from tests.stream_jobs.iceberg.partitioned import Partitioned
 from tests.stream_jobs.iceberg.table_story import Published
 
 if TYPE_CHECKING:
@@ -74,3 +75,20 @@ def test_types_are_the_same_in_each_form_of_a_catalog(tmp_path: Path) -> None:
     assert updates(change, "set-current-schema") == [
         {"action": "set-current-schema", "schema-id": -1}
     ]
+
+
+def test_a_table_with_other_partitions_is_made_again(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    sample = Partitioned(storage, "shop/t", "a", "b")
+    sample.add(0)
+    ours = Published(storage, sample.path).publish(sample.table).metadata
+    given = ours["properties"] | {
+        "binlog-connector.table-id": ours["table-uuid"],
+        "binlog-connector.location": ours["location"],
+    }
+    (spec,) = ours["partition-specs"]
+    theirs = ours | {"properties": given, "partition-specs": [spec, {"spec-id": 1, "fields": []}]}
+    assert catalog_changes.relation(theirs, ours) is Relation.EARLIER
+    other = spec | {"fields": spec["fields"][::-1]}
+    theirs |= {"partition-specs": [other]}
+    assert catalog_changes.relation(theirs, ours) is Relation.OTHER_GENERATION

@@ -25,6 +25,7 @@ from tests.foundation.errors.texts import shown
 from tests.stream_jobs.catalog_server import KEY, SECRET, WAREHOUSE, Proxy
 from tests.stream_jobs.delta.sample import Sample
 from tests.stream_jobs.iceberg.lake import LOGIN, Lake, refused
+from tests.stream_jobs.iceberg.partitioned import Partitioned
 from tests.stream_jobs.iceberg.readers import DuckDB, delta_rs_rows, sorted_rows
 from tests.stream_jobs.iceberg.table_story import Published
 from verification.foreign import foreign_errors
@@ -123,6 +124,23 @@ def test_a_table_with_partitions_keeps_its_ids(lake: Lake) -> None:
     table = lake.read(1)
     assert sorted_rows(table.scan().to_arrow()) == [(1, at), (2, at), (3, at)]
     assert [field.source_id for field in table.spec().fields] == [day.field_id]
+
+
+def test_columns_of_partitions_may_change_their_places_in_a_catalog(lake: Lake) -> None:
+    sample = Partitioned(lake.storage, "shop/t1", "a", "b")
+    lake.samples[0].path, lake.samples[0].table = sample.path, sample.table
+    lake.published = [Published(lake.storage, sample.path)]
+    sample.add(0)
+    assert lake.publish() == [None]
+    made = lake.read(1).metadata.table_uuid
+    sample.arrange("b", "id", "a")
+    sample.add(1)
+    assert lake.publish() == [None]
+    assert sorted_rows(lake.read(1).scan().to_arrow()) == [
+        *(("b0", number, "a0") for number in range(3)),
+        *(("b1", number, "a1") for number in range(3, 6)),
+    ]
+    assert lake.read(1).metadata.table_uuid == made
 
 
 def test_tables_of_a_cut_are_committed_in_one_request(pair: Lake) -> None:

@@ -26,6 +26,7 @@ from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.manifests import DataFileEntry, Manifest, ManifestRow
 from tests.length import length
 from tests.stream_jobs.delta.sample import Sample
+from tests.stream_jobs.iceberg.partitioned import Partitioned
 from tests.stream_jobs.iceberg.readers import (
     DuckDB,
     delta_rs_rows,
@@ -273,6 +274,80 @@ def test_readers_agree_on_partitions(storage: LocalStorage, duckdb: DuckDB) -> N
     assert published.agree(duckdb) == 29
     kept = opened(published.folder).scan(row_filter="number = 300").plan_files()
     assert len(list(kept)) == 1
+
+
+def test_columns_of_partitions_may_change_their_places(
+    storage: LocalStorage, duckdb: DuckDB
+) -> None:
+    sample, published = Partitioned(storage, "shop/t", "a", "b"), Published(storage, "shop/t")
+    first = sample.add(0)
+    sample.add(1)
+    published.publish(sample.table)
+    sample.arrange("id", "b", "a")
+    published.publish(sample.table)
+    assert published.agree(duckdb) == 6
+    sample.add(2)
+    sample.table.commit(TableCommit(dead={first.path: BitMap([1]).serialize()}), "DELETE")
+    published.restart()
+    published.publish(sample.table)
+    assert published.agree(duckdb) == 8
+    # The other file of its manifest moves to a new one.
+    gone = sample.table.snapshot.files[first.path]
+    sample.table.commit(TableCommit(removed=[gone]), "DELETE")
+    published.publish(sample.table)
+    assert published.agree(duckdb) == 6
+    for version in (2, 3, 5, 6):
+        rows = delta_rs_rows(published.delta, version)
+        assert pyiceberg_rows(published.folder, version) == rows
+
+
+@pytest.mark.parametrize("what", ["spec", "manifests"])
+def test_partitions_that_are_not_as_published_are_published_again(
+    storage: LocalStorage, duckdb: DuckDB, what: str
+) -> None:
+    by = ("a", "b") if what == "spec" else ("b", "a")
+    sample, published = Partitioned(storage, "shop/t", *by), Published(storage, "shop/t")
+    sample.add(0)
+    sample.arrange("b", "id", "a")
+    published.publish(sample.table)
+    if what == "manifests":
+        metadata = replace(sample.table.snapshot.metadata, partition_columns=("a", "b"))
+        sample.table.commit(TableCommit(metadata=metadata), "CHANGE PARTITIONS")
+    exchange_partitions(published.folder / "metadata" / "v1.metadata.json")
+    assert pyiceberg_rows(published.folder) == [("a0", number, "b0") for number in range(3)]
+    published.restart()
+    published.publish(sample.table)
+    assert published.agree(duckdb) == 3
+    version = sample.table.snapshot.version
+    assert [entry.snapshot_id for entry in opened(published.folder).metadata.snapshots] == [version]
+    state = published.publish(sample.table)
+    published.restart()
+    assert published.publish(sample.table) == state
+
+
+def exchange_partitions(path: Path) -> None:
+    """Give the partitions of a table each other's ids."""
+    document = json.loads(path.read_text())
+    one, other = document["partition-specs"][0]["fields"]
+    ids = {"field-id": one["field-id"]}, {"field-id": other["field-id"]}
+    document["partition-specs"][0]["fields"] = [other | ids[0], one | ids[1]]
+    path.write_text(json.dumps(document))
+
+
+def test_a_partition_that_was_dropped_and_added_is_another_one(
+    storage: LocalStorage, duckdb: DuckDB
+) -> None:
+    sample, published = Partitioned(storage, "shop/t", "a", "b"), Published(storage, "shop/t")
+    sample.add(0)
+    published.publish(sample.table)
+    (again,) = new_columns([("a", pa.string(), {})], sample.table.snapshot.metadata.last_id)
+    sample.change((sample.columns() | {"a": again}).values())
+    sample.add(1)
+    published.publish(sample.table)
+    # delta-rs does not read a table some of whose files are without a value of a partition.
+    expected = [(number, "a1" if number >= 3 else None, f"b{number // 3}") for number in range(6)]
+    for read in (pyiceberg_rows, polars_rows, duckdb.rows):
+        assert read(published.folder) == expected
 
 
 def _text(value: object) -> str:
