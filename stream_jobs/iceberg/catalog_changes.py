@@ -224,8 +224,8 @@ def _snapshots_removed(theirs: TableMetadata, ours: TableMetadata) -> list[Chang
     ]
     kept = {entry["snapshot-id"] for entry in ours["snapshots"]}
     gone = [e["snapshot-id"] for e in _snapshots(theirs) if e["snapshot-id"] not in kept]
-    if gone:
-        updates.append({"action": "remove-snapshots", "snapshot-ids": sorted(gone)})
+    # Catalogs with an older library of Iceberg take only one in an update.
+    updates += [{"action": "remove-snapshots", "snapshot-ids": [own]} for own in sorted(gone)]
     return updates
 
 

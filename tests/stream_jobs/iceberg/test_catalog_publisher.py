@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pyarrow as pa
 import pytest
 
@@ -32,6 +33,7 @@ from verification.foreign import foreign_errors
 from verification.foreign.table_choice import read_choice
 
 if TYPE_CHECKING:
+    from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
     from tests.stream_jobs.catalog_server import CatalogServer
@@ -234,6 +236,32 @@ def test_a_catalog_that_is_away_keeps_what_its_readers_see_and_is_caught_up(lake
     assert now.at > seen.at
     lake.restart()
     assert lake.publisher.kept(sample.path) is None
+
+
+def takes_one_snapshot(_: BaseHTTPRequestHandler, body: bytes) -> tuple[int, Any] | None:
+    """Answer as Apache's library does that takes one snapshot in each update that removes some."""
+    document = orjson.loads(body) if body.startswith(b"{") else {}
+    for update in document.get("updates", []):
+        numbers = update.get("snapshot-ids")
+        if numbers is not None and len(numbers) != 1:
+            why = "Invalid set of snapshot ids to remove. Expected one value but received: "
+            return 400, {"error": {"message": f"{why}{numbers}", "type": "BadRequestException"}}
+    return None
+
+
+def test_snapshots_that_expire_together_are_removed_one_by_one(lake: Lake) -> None:
+    (sample,), (published,) = lake.samples, lake.published
+    lake.proxy.refuses = takes_one_snapshot
+    for number in range(5):
+        sample.append([number])
+        assert lake.publish() == [None]
+    # The retention of their files ends, and with the next publication they all expire.
+    published.at += 30 * 86_400_000
+    sample.append([5])
+    assert lake.publish() == [None]
+    assert lake.agree() == 6
+    assert [entry.snapshot_id for entry in lake.read().metadata.snapshots] == [5, 6]
+    assert len(lake.proxy.commits()) == 6
 
 
 def test_a_table_that_was_dropped_in_the_catalog_is_made_once_more(lake: Lake) -> None:
