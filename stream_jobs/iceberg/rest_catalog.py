@@ -25,6 +25,7 @@ from connector.foundation.errors.code import ErrorCode
 from connector.foundation.http_requests import NoAnswer, ask
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import catalog_errors
+from stream_jobs.iceberg.catalog_answer import Answer
 from stream_jobs.iceberg.catalog_errors import UnsignedError
 from stream_jobs.iceberg.catalog_login import CatalogAccess
 from stream_jobs.iceberg.metadata import TableMetadata
@@ -32,16 +33,15 @@ from stream_jobs.iceberg.metadata import TableMetadata
 Change = dict[str, Any]
 
 _SECONDS: Final = 30.0
-# The metadata of a table with all of its snapshots, and a text for people.
+# The metadata of a table with all of its snapshots.
 _ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
-_SAID_MAX: Final = 300
-# Of the text of an answer: what refuses a signature may be no JSON.
-_TEXT_MAX: Final = 4096
 _JSON: Final = "application/json"
 # Attempts, of which the catalog has certainly done none; and the pause before the first of them.
 _ATTEMPTS: Final = 3
 _PAUSE_SECONDS: Final = 0.2
 _LOGIN: Final = (HTTPStatus.UNAUTHORIZED, 419)
+# A token that does not permit something is read once more, but not for each of many tables.
+_REREAD_SECONDS: Final = 30.0
 _UNDONE: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _LATER: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 # What a catalog answers to a request that it does not know.
@@ -57,10 +57,6 @@ _UNSTAGED: Final = (
     HTTPStatus.NOT_ACCEPTABLE,
     HTTPStatus.NOT_IMPLEMENTED,
 )
-# The kind of exception in the document with which AWS Glue answers such a request, as if it were
-# done. https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html
-_NO_OPERATION: Final = "#UnknownOperationException"
-_LINE: Final = "\n"
 _TRANSACTIONS: Final = "/transactions/commit"
 
 
@@ -88,32 +84,6 @@ class CatalogConflict(MirrorError):
     """Something is not, or no longer, as the request expects it."""
 
 
-class _Answer(NamedTuple):
-    status: int
-    document: Any  # None if it is no JSON
-    text: str  # its beginning, as it came
-
-    @property
-    def is_done(self) -> bool:
-        return self.status < HTTPStatus.MULTIPLE_CHOICES
-
-    @property
-    def said(self) -> str:
-        """The words of the catalog, and its kind of error."""
-        facts = self.document if isinstance(self.document, dict) else {}
-        error = facts.get("error")
-        message: Any = facts.get("message") or facts.get("Message")
-        kind: Any = str(facts.get("__type", self.status)).rpartition("#")[2]
-        if isinstance(error, dict):
-            message, kind = error.get("message", ""), error.get("type", self.status)
-        elif isinstance(error, str):
-            message, kind = facts.get("error_description", ""), error
-        elif message is None:
-            return f"HTTP {self.status}"
-        # After its first line, AWS repeats the headers of a request whose signature is wrong.
-        return f"{str(message).partition(_LINE)[0]} ({kind})"[:_SAID_MAX]
-
-
 class RestCatalog:
     """A catalog; threads may share it."""
 
@@ -128,6 +98,7 @@ class RestCatalog:
         self._base: str | None = None
         self._token: str | None = None
         self._expires_at = float("inf")
+        self._reread_at = float("-inf")
         # Whether several tables can be committed in one request.
         self.is_joint = True
 
@@ -160,7 +131,7 @@ class RestCatalog:
         path, answer = self._new_table(name, {**wanted, "stage-create": False})
         return self._metadata(answer, "POST", path)
 
-    def _new_table(self, name: CatalogName, wanted: Mapping[str, Any]) -> tuple[str, _Answer]:
+    def _new_table(self, name: CatalogName, wanted: Mapping[str, Any]) -> tuple[str, Answer]:
         path, body = f"{_namespace(name.namespace)}/tables", {"name": name.table, **wanted}
         answer = self._ask("POST", path, body)
         if answer.status == HTTPStatus.NOT_FOUND:
@@ -198,7 +169,7 @@ class RestCatalog:
             if answer.status != HTTPStatus.CONFLICT:
                 self._done(answer, "POST", "/namespaces")
 
-    def _metadata(self, answer: _Answer, method: str, path: str) -> TableMetadata:
+    def _metadata(self, answer: Answer, method: str, path: str) -> TableMetadata:
         self._done(answer, method, path)
         document = answer.document
         known = document.get("metadata") if isinstance(document, dict) else None
@@ -207,12 +178,12 @@ class RestCatalog:
         metadata: TableMetadata = known
         return metadata
 
-    def _get(self, path: str) -> _Answer:
+    def _get(self, path: str) -> Answer:
         answer = self._ask("GET", path)
         self._done(answer, "GET", path)
         return answer
 
-    def _done(self, answer: _Answer, method: str, path: str) -> None:
+    def _done(self, answer: Answer, method: str, path: str) -> None:
         """Raise the error that an answer is."""
         if answer.is_done:
             return
@@ -237,11 +208,11 @@ class RestCatalog:
     def _error(self, code: Any, method: str, path: str) -> MirrorError:
         return MirrorError(code, catalog=self.url, doing=f"{method} {path}")
 
-    def _ask(self, method: str, path: str, body: Any = None) -> _Answer:
+    def _ask(self, method: str, path: str, body: Any = None) -> Answer:
         """Return the answer about a path below that of the warehouse."""
         return self._send(method, f"{self._configured()}{path}", path, body)
 
-    def _refusal(self, answer: _Answer) -> ErrorCode | None:
+    def _refusal(self, answer: Answer) -> ErrorCode | None:
         """Return how an answer refuses a signature; None if it does not."""
         if self._access.signer is None or answer.is_done:
             return None
@@ -269,31 +240,47 @@ class RestCatalog:
         self._base = f"{url}/v1" + (f"/{quote(prefix, safe='/:@%')}" if prefix else "")
         return self._base
 
-    def _send(self, method: str, url: str, path: str, body: Any) -> _Answer:
+    def _send(self, method: str, url: str, path: str, body: Any) -> Answer:
         """Send a request, and once more with another login if the catalog refuses this one."""
-        content = None if body is None else orjson.dumps(body)
+        content, token = None if body is None else orjson.dumps(body), self._token
         answer = self._attempted(method, url, path, content)
-        if self._is_renewed(answer):
+        if self._is_renewed(answer, token):
             answer = self._attempted(method, url, path, content)
         return answer
 
-    def _is_renewed(self, answer: _Answer) -> bool:
+    def _is_renewed(self, answer: Answer, token: str | None) -> bool:
         """Return whether an answer refuses the login, and another one is tried: it may have ended.
 
-        What is known of it is forgotten.
+        What is known of it is forgotten. `token` was known before the request.
         """
         if self._access.signer is not None:
             if self._refusal(answer) in (None, catalog_errors.CLOCK):
                 return False
             self._access.signer.renew()
             return True
+        if answer.status == HTTPStatus.FORBIDDEN:
+            return token is not None and self._is_reread(token)
         if answer.status not in _LOGIN or not self._access.login.is_given:
             return False
         with self._lock:
             self._token = None
         return True
 
-    def _attempted(self, method: str, url: str, path: str, content: bytes | None) -> _Answer:
+    def _is_reread(self, token: str) -> bool:
+        """Return whether file or command have another token now.
+
+        To some catalogs, an account whose token has ended is one without rights.
+        """
+        login = self._access.login
+        if not (login.token_file or login.token_command):
+            return False
+        with self._lock:
+            at = time.monotonic()
+            if self._token == token and at >= self._reread_at + _REREAD_SECONDS:
+                self._token, self._reread_at = login.read_token(self.url), at
+            return self._token != token
+
+    def _attempted(self, method: str, url: str, path: str, content: bytes | None) -> Answer:
         """Send a request, and again while the catalog has certainly not begun with it."""
         attempt = 1
         while True:
@@ -303,7 +290,7 @@ class RestCatalog:
             time.sleep(_PAUSE_SECONDS * 2**attempt)
             attempt += 1
 
-    def _sent_once(self, method: str, url: str, path: str, content: bytes | None) -> _Answer:
+    def _sent_once(self, method: str, url: str, path: str, content: bytes | None) -> Answer:
         headers = {"Accept": _JSON, "Content-Type": _JSON}
         # The setting is checked; a catalog may name another URL of the same kinds.
         request = Request(url, content, headers, method=method)  # noqa: S310
@@ -325,17 +312,14 @@ class RestCatalog:
 
     def _open(
         self, request: Request, doing: str, identity: Mapping[str, str] = MappingProxyType({})
-    ) -> _Answer:
+    ) -> Answer:
         try:
             status, content = ask(self._opener, request, identity, _SECONDS, _ANSWER_BYTES_MAX)
         except NoAnswer as error:
             raise CatalogAway(
                 catalog_errors.AWAY, catalog=self.url, doing=doing, why=str(error)
             ) from error
-        document = _parsed(content)
-        if _is_no_operation(document):
-            status = HTTPStatus.NOT_IMPLEMENTED
-        return _Answer(status, document, content[:_TEXT_MAX].decode("utf-8", "replace"))
+        return Answer.of(status, content)
 
     def _bearer(self) -> str:
         """Return the token; ask for one if there is none that is valid."""
@@ -371,18 +355,6 @@ class RestCatalog:
         # Before it expires, so that it is valid while a request is on its way.
         seconds = lasts * 0.8 if isinstance(lasts, (int, float)) else float("inf")
         return token, time.monotonic() + seconds
-
-
-def _parsed(text: bytes) -> Any:
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return None
-
-
-def _is_no_operation(document: Any) -> bool:
-    output = document.get("Output") if isinstance(document, dict) else None
-    return isinstance(output, dict) and str(output.get("__type")).endswith(_NO_OPERATION)
 
 
 def _namespace(levels: tuple[str, ...]) -> str:

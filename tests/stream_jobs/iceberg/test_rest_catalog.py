@@ -119,6 +119,46 @@ def test_a_token_in_a_file_is_read_once_more_when_it_is_refused(
     assert "iceberg.token_file" in asked(proxy.url, CatalogLogin(token_file=file))
 
 
+def test_a_token_that_permits_nothing_any_more_is_read_once_more(
+    server: CatalogServer, proxy: Proxy, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    proxy.token = server.token()
+    # By the token: what it permits, which depends on the catalog.
+    denied = {"error": {"message": "no privilege", "type": "ForbiddenException"}}
+    ended: set[str] = set()
+    proxy.refuses = lambda request, _: (
+        (403, denied) if request.headers["Authorization"] in ended else None
+    )
+    catalog = RestCatalog(CatalogAccess(proxy.url, WAREHOUSE, CatalogLogin(token_file=file)))
+    catalog.verify()
+    ended.add("Bearer first")
+    file.write_text("second")
+    catalog.verify()
+    # The same one is no better, so nothing is asked twice.
+    ended.add("Bearer second")
+    before = len(proxy.asked)
+    with pytest.raises(MirrorError) as caught:
+        catalog.verify()
+    assert caught.value.code is catalog_errors.RIGHTS
+    assert len(proxy.asked) == before + 1
+
+
+def test_a_command_is_not_called_for_each_thing_that_is_not_permitted(
+    server: CatalogServer, proxy: Proxy, tmp_path: Path
+) -> None:
+    calls = tmp_path / "calls"
+    command = ("sh", "-c", f"echo >> {calls}; echo {server.token()}")
+    catalog = RestCatalog(CatalogAccess(proxy.url, WAREHOUSE, CatalogLogin(token_command=command)))
+    catalog.verify()
+    proxy.own = lambda _: (403, {})
+    for _ in range(5):
+        with pytest.raises(MirrorError):
+            catalog.verify()
+    assert calls.read_text() == "\n\n"
+
+
 def test_a_command_writes_the_token_and_a_failure_hides_what_it_said(
     server: CatalogServer,
 ) -> None:
