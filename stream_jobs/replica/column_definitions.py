@@ -194,7 +194,10 @@ def alteration(
     clauses += [
         f"DROP COLUMN {quoted_identifier(name)}" for name in dropped if name.lower() in here
     ]
-    has_other_key = existing.lower_key != [column["name"].lower() for column in new.key]
+    new_key = [column["name"].lower() for column in new.key]
+    # Also if a process that died has changed the key already.
+    must_load |= new_key != [column["name"].lower() for column in old.key]
+    has_other_key = existing.lower_key != new_key
     if has_other_key:
         clauses += ["DROP PRIMARY KEY"] if existing.key else []
         clauses.append(f"ADD {primary_key(new)}")

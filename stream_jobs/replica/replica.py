@@ -72,8 +72,8 @@ class Replica:
         self._cuts = CutStore(storage, self._base)
         self._login = target_settings(settings.replica)
         self._connections = settings.replica.connections
-        self._steps = TableStepPlanner(storage, self._base, settings.replica.database)
         self._marker = StateTables(settings.name, self._base)
+        self._steps = TableStepPlanner(storage, self._base, settings.replica.database, self._marker)
         self._target: TargetSession | None = None
         self.applied = ReplicaState()
 

@@ -12,7 +12,7 @@ from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, delta_errors
 from stream_jobs.replica import column_definitions, replica_errors
-from stream_jobs.replica.state_tables import ReplicatedTable
+from stream_jobs.replica.state_tables import ReplicatedTable, StateTables
 from stream_jobs.replica.statements import TableName, text_literal
 from stream_jobs.replica.table_difference import TableDifference
 from stream_jobs.replica.target import TargetSession, TargetTable
@@ -55,9 +55,13 @@ class TableStep:
 class TableStepPlanner:
     """Finds the step of each table, with what is known of it from the last one."""
 
-    def __init__(self, storage: Storage, base: str, database: str) -> None:
-        """Look at the mirror in `storage`, whose root is `base`; `database` names databases."""
+    def __init__(self, storage: Storage, base: str, database: str, marker: StateTables) -> None:
+        """Look at the mirror in `storage`, whose root is `base`; `database` names databases.
+
+        `marker` refuses a process that was replaced.
+        """
         self._storage = storage
+        self._marker = marker
         self._base = base
         self._database = database
         self._snapshots: dict[str, Snapshot] = {}
@@ -143,6 +147,9 @@ class TableStepPlanner:
             step = self._alter(target, step, mark, existing, self._sets)
             existing = TargetTable.look(target, place) or existing
             self._refuse_unfit(target, step, existing, is_first=False)
+        if not step.is_whole and not _has_rows(target, place):
+            # The mark may be that of a table which was dropped: a process that died made this one.
+            step = _whole(step)
         self._generated[place] = existing.generated
         return replace(step, generated=existing.generated)
 
@@ -186,7 +193,10 @@ class TableStepPlanner:
                 if not alter.has_other_key or error.message.facts["number"] not in _OTHER_ROWS:
                     raise
                 # The rows of the old key go in any case, so that readers see none for a while.
+                # What a newer process has loaded stays.
+                self._marker.lock(target)
                 target.execute(f"DELETE FROM {step.place.sql}", step.place)
+                target.execute("COMMIT", step.place)
                 target.execute(alter.sql, step.place)
         return _whole(step) if alter.must_load else step
 
@@ -201,7 +211,7 @@ class TableStepPlanner:
                 table=str(step.place),
                 problems=problems,
             )
-        if is_first and target.query(f"SELECT 1 AS found FROM {step.place.sql} LIMIT 1"):
+        if is_first and _has_rows(target, step.place):
             raise MirrorError(replica_errors.NOT_EMPTY, server=target.name, table=str(step.place))
 
 
@@ -209,6 +219,10 @@ def place_at_target(snapshot: Snapshot, database: str) -> TableName:
     """Return where the table of a mirror is; `database` names databases."""
     own, table = place_of(snapshot.configuration)
     return TableName(database.replace("{database}", own), table)
+
+
+def _has_rows(target: TargetSession, place: TableName) -> bool:
+    return bool(target.query(f"SELECT 1 AS found FROM {place.sql} LIMIT 1", place))
 
 
 def _whole(step: TableStep) -> TableStep:

@@ -129,6 +129,37 @@ def test_a_process_that_died_after_the_alter_table_goes_on(
     assert target.rows("orders") == [(1, None), (2, 1)]
 
 
+def test_a_process_that_died_after_it_made_a_dropped_table_again_loads_all_rows(
+    kafka: Kafka, job: Job, target: ReplicaTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders = SourceTable(kafka, "orders", (ID, column("v", "int"))).create()
+    orders.insert({"id": 1, "v": 1}, {"id": 2, "v": 2})
+    target.follow(kafka)
+    target.sql(f"DROP TABLE {target.database}.orders")
+    orders.insert({"id": 3, "v": 3})
+    go_on(kafka)
+    job.apply()
+    query = TargetSession.query
+
+    def dying(own: TargetSession, sql: str, table: object = "") -> Any:
+        found = query(own, sql, table)
+        if sql.startswith(f"CREATE TABLE IF NOT EXISTS `{target.database}`"):
+            own.close()
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TargetSession, "query", dying)
+        with pytest.raises(SourceUnavailable):
+            target.new().apply_newest()
+    assert target.rows("orders") == []
+    other = target.new()
+    step = other.apply_newest()
+    other.close()
+    assert step is not None
+    assert step.loaded == ["shop.orders"]
+    assert target.rows("orders") == [(1, 1), (2, 2), (3, 3)]
+
+
 def test_columns_that_the_target_computes_are_left_to_it(
     kafka: Kafka, target: ReplicaTarget
 ) -> None:

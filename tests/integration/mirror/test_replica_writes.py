@@ -191,6 +191,34 @@ def test_a_process_that_died_after_it_changed_the_primary_key_goes_on(
     assert target.rows("orders") == [(5, 1)]
 
 
+def test_a_process_that_was_replaced_deletes_no_rows_of_an_old_key(
+    kafka: Kafka, job: Job, target: ReplicaTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders = SourceTable(kafka, "orders", (ID, column("part", "int"))).create()
+    orders.insert({"id": 1, "part": 7}, {"id": 2, "part": 7})
+    target.follow(kafka)
+    orders = with_key(orders, column("id", "int"), column("part", "int", key=1))
+    orders.insert({"id": 5, "part": 1})
+    go_on(kafka)
+    job.apply()
+    query, newer = TargetSession.query, target.new()
+
+    def replaced(own: TargetSession, sql: str, table: object = "") -> Any:
+        try:
+            return query(own, sql, table)
+        except MirrorError:
+            # The old rows do not fit the new key.
+            monkeypatch.undo()
+            newer.apply_newest()
+            raise
+
+    monkeypatch.setattr(TargetSession, "query", replaced)
+    with pytest.raises(MirrorError, match="M905"):
+        target.replica.apply_newest()
+    newer.close()
+    assert target.rows("orders") == [(5, 1)]
+
+
 def with_key(orders: SourceTable, *columns: Any) -> SourceTable:
     """Change the columns, as a connector publishes it: all rows are gone, and are copied again."""
     orders.truncate()
