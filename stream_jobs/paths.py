@@ -6,7 +6,7 @@ keeps its own files in `_cdc`, a folder name that no database can have.
 
 from hashlib import sha256
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 # A file system takes 255 bytes; a part of a name may become nine.
 _LENGTH_MAX = 200
@@ -31,6 +31,15 @@ def table_path(database: str, table: str, mark: str = _MARK) -> str:
     `_delta_log`.
     """
     return f"{path_part(database, mark)}/{path_part(table, mark)}"
+
+
+def names_of_path(path: str) -> tuple[str, str] | None:
+    """Return the database and the table of a `table_path`; None if it has a digest of a name."""
+    for mark in (_MARK, EARLIER_MARK):
+        database, table = (unquote(part.replace(mark, "%")) for part in path.split("/"))
+        if table_path(database, table, mark) == path:
+            return database, table
+    return None
 
 
 def path_part(name: str, mark: str = _MARK) -> str:

@@ -93,7 +93,7 @@ class Replica:
             return None
         while True:
             try:
-                target = self._session()
+                target = self._session(cut)
                 return self._apply(target, cut)
             except _LoadWholeError:
                 self.close()
@@ -114,7 +114,7 @@ class Replica:
             self._target.close()
             self._target = None
 
-    def _session(self) -> TargetSession:
+    def _session(self, cut: Cut) -> TargetSession:
         if self._target is None:
             target = TargetSession(self._login)
             try:
@@ -123,7 +123,9 @@ class Replica:
                 target.close()
                 raise
             self._target = target
-            self._steps.forget_target()
+            tables = self.applied.tables
+            paths = {name: mark.path for name, mark in tables.items() if name in cut.tables}
+            self._steps.begin(target, paths)
         return self._target
 
     def _apply(self, target: TargetSession, cut: Cut) -> AppliedCut | None:

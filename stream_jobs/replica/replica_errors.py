@@ -95,9 +95,11 @@ REFUSED = ErrorCode(
 SAME_TABLE = ErrorCode(
     "M915",
     "{server}: {names} would both be the table {table}",
-    'set replica.database to a name with {{database}} in it, such as "copy_{{database}}"',
+    'set replica.database to a name with {{database}} in it, such as "copy_{{database}}"; if only '
+    "the case of letters differs, give one of them another `name` in [[tables]]",
     cause="Unless the name has that of the source's database, tables of several databases are in "
-    "one database of the target.",
+    "one database of the target. With lower_case_table_names = 1 or 2, the target takes names that "
+    "differ in case for the same.",
     example={"names": ("erp.orders", "shop.orders")},
 )
 COLLISION = transient_error(

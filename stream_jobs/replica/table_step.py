@@ -1,5 +1,6 @@
 """The step of one table to a cut: its difference, and the table at the target that gets it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,6 +12,7 @@ from stream_jobs.delta.log import Log
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, delta_errors
+from stream_jobs.paths import names_of_path
 from stream_jobs.replica import column_definitions, replica_errors
 from stream_jobs.replica.state_tables import ReplicatedTable, StateTables
 from stream_jobs.replica.statements import TableName, text_literal
@@ -66,16 +68,24 @@ class TableStepPlanner:
         self._database = database
         self._snapshots: dict[str, Snapshot] = {}
         self._generated: dict[TableName, frozenset[str]] = {}
-        # Which table of the source each table of the target is.
+        # Which table of the source each table of the target is; its name as the target compares it.
         self._names: dict[TableName, str] = {}
         self._sets: column_definitions.CharacterSets | None = None
         # Tables of which versions or files are gone.
         self.load: set[str] = set()
 
-    def forget_target(self) -> None:
-        """Look at the tables of the target again: there is a new session."""
+    def begin(self, target: TargetSession, paths: Mapping[str, str]) -> None:
+        """Look at the tables of the target again: there is a new session.
+
+        It has the tables of `paths`, which are those of their mirrors.
+        """
         self._generated.clear()
         self._sets = None
+        self._names.clear()
+        for name, path in paths.items():
+            names = names_of_path(path)
+            if names is not None:
+                self._names[_compared(target, _place(names, self._database))] = name
 
     def of(self, name: str, cut: Cut, mark: ReplicatedTable | None) -> TableStep | str | None:
         """Return the step of a table from `mark` to `cut`, or why it is left out, or None.
@@ -125,7 +135,7 @@ class TableStepPlanner:
         if self._sets is None:
             self._sets = column_definitions.CharacterSets.of(target)
         place = step.place
-        other = self._names.setdefault(place, step.name)
+        other = self._names.setdefault(_compared(target, place), step.name)
         if other != step.name:
             raise MirrorError(
                 replica_errors.SAME_TABLE,
@@ -217,8 +227,19 @@ class TableStepPlanner:
 
 def place_at_target(snapshot: Snapshot, database: str) -> TableName:
     """Return where the table of a mirror is; `database` names databases."""
-    own, table = place_of(snapshot.configuration)
+    return _place(place_of(snapshot.configuration), database)
+
+
+def _place(names: tuple[str, str], database: str) -> TableName:
+    own, table = names
     return TableName(database.replace("{database}", own), table)
+
+
+def _compared(target: TargetSession, place: TableName) -> TableName:
+    """Return `place` as the target compares it with other names."""
+    if not target.ignores_case:
+        return place
+    return TableName(place.database.lower(), place.table.lower())
 
 
 def _has_rows(target: TargetSession, place: TableName) -> bool:

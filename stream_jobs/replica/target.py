@@ -78,8 +78,12 @@ class TargetSession:
         self._bytes_max = 0
         self.is_mariadb = self._server.identity.flavour == "mariadb"
         self.execute(_SETTINGS, "")
-        (row,) = self.query("SELECT @@max_allowed_packet AS found")
-        self._bytes_max = int(str(row["found"]))
+        (row,) = self.query(
+            "SELECT @@max_allowed_packet AS packet, @@lower_case_table_names AS letters"
+        )
+        self._bytes_max = int(str(row["packet"]))
+        # Whether names of databases and tables that differ in case are the same.
+        self.ignores_case = str(row["letters"]) != "0"
 
     def query(self, sql: str, table: object = "") -> list[Row]:
         """Run a statement about `table` and return its rows, by column name."""

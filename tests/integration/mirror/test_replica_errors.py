@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.foundation.errors import ConfigError, ConnectorError, SourceUnavailable
-from local_stack import connect
+from local_stack import MariadbServer, connect
 from stream_jobs.errors import MirrorError
 from stream_jobs.replica import replica_errors
 from stream_jobs.replica.replica import Replica
@@ -20,6 +20,7 @@ from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.topics import Kafka
@@ -299,5 +300,27 @@ def test_two_tables_are_not_written_to_one(
     other.insert(row(1))
     assert error_of(target, kafka, target.new(database=target.database)) == (
         "[M915] target HOST: erp.orders, shop.orders would both be the table T_shop.orders; set "
-        'replica.database to a name with {database} in it, such as "copy_{database}"'
+        'replica.database to a name with {database} in it, such as "copy_{database}"; if only the '
+        "case of letters differs, give one of them another `name` in [[tables]]"
     )
+
+
+def test_a_target_that_ignores_case_has_one_table_for_a_name(
+    kafka: Kafka, job: Job, tmp_path: Path
+) -> None:
+    with MariadbServer(tmp_path / "server", settings={"lower_case_table_names": "1"}) as server:
+        target = ReplicaTarget(job, server.endpoint)
+        first = SourceTable(kafka, "Orders", COLUMNS).create()
+        first.insert(row(1))
+        target.follow(kafka)
+        assert len(target.rows("orders")) == 1
+        first.delete(row(1))
+        target.follow(kafka)
+        # Its table is empty now, and fits.
+        second = SourceTable(kafka, "orders", COLUMNS).create()
+        second.insert(row(2))
+        for replica in (target.replica, target.new()):
+            assert error_of(target, kafka, replica).startswith(
+                "[M915] target HOST: shop.Orders, shop.orders would both be the table T_shop.orders"
+            )
+        assert target.rows("orders") == []

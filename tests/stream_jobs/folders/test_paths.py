@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from connector.lake.demo.stack import read_mirror
 from stream_jobs.delta.storage import checked_path
 from stream_jobs.delta.storages import LocalStorage
-from stream_jobs.paths import table_path
+from stream_jobs.paths import names_of_path, table_path
 from stream_jobs.tables.mirror_table import mirror_path
 
 if TYPE_CHECKING:
@@ -43,6 +43,18 @@ def test_each_table_has_a_folder_below_the_one_of_its_database(database: str, ta
     first, second = path.split("/")
     assert max(len(first), len(second)) <= 255
     assert first[0] not in "._"
+
+
+@given(names, names)
+def test_a_folder_says_whose_it_is_unless_a_name_is_too_long(database: str, table: str) -> None:
+    path = table_path(database, table)
+    is_short = max(map(len, path.split("/"))) < 200
+    found = names_of_path(path)
+    assert found == (database, table) if is_short else found in {None, (database, table)}
+
+
+def test_a_folder_that_was_made_earlier_says_whose_it_is() -> None:
+    assert names_of_path("shop/a%20b%21") == ("shop", "a b!")
 
 
 @given(names, names)
