@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 ROWS: Final = 500_000
 _CHANGED: Final = 10
+_STATEMENT_BYTES: Final = 1024 * 1024
 _COLUMNS: Final[tuple[SchemaColumn, ...]] = (
     {"name": "id", "type": "int", "nullable": False, "key": 1},
     {"name": "customer", "type": "bigint", "nullable": True, "key": 0},
@@ -152,7 +153,8 @@ def _dump(endpoint: Endpoint, rows: pa.Table) -> float:
         cursor.execute("SET sql_mode = 'NO_BACKSLASH_ESCAPES', foreign_key_checks = 0")
         cursor.execute("SET unique_checks = 0, autocommit = 0")
         table = TableName("dump", "orders")
-        statements = [each.sql for each in inserts(table, _COLUMNS, rows, may_exist=False)]
+        made = inserts(table, _COLUMNS, rows, _STATEMENT_BYTES, may_exist=False)
+        statements = [each.sql for each in made]
         began = time.monotonic()
         for statement in statements:
             cursor.execute(statement)

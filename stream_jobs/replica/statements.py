@@ -92,7 +92,6 @@ def _vector(value: list[float]) -> bytes:
 # Above, MariaDB makes a join of a list, and MySQL may scan the table.
 _KEYS: Final = 500
 _ROWS: Final = 5000
-_BYTES: Final = 1024 * 1024
 
 
 class TableName(NamedTuple):
@@ -125,30 +124,42 @@ def text_literal(text: str) -> str:
     return f"'{text.replace(chr(39), chr(39) * 2)}'"
 
 
-def deletes(name: TableName, key: Sequence[SchemaColumn], keys: pa.Table) -> Iterator[str]:
-    """Yield statements that delete the rows with `keys`."""
+def deletes(
+    name: TableName, key: Sequence[SchemaColumn], keys: pa.Table, bytes_max: int
+) -> Iterator[str]:
+    """Yield statements that delete the rows with `keys`.
+
+    A statement has at most `bytes_max` bytes, or one key.
+    """
+    head = f"DELETE FROM {name.sql} WHERE "
     for start in range(0, keys.num_rows, _KEYS):
         part = keys.slice(start, _KEYS)
         columns = [(quoted_identifier(c["name"]), literals(part[c["name"]], c)) for c in key]
         if len(columns) == 1:
             (column, values) = columns[0]
-            condition = f"{column} IN ({','.join(values.to_pylist())})"
+            parts = _joined(f"{head}{column} IN (", values, ",", ")", bytes_max)
         else:
             pairs = [
                 pc.binary_join_element_wise(pa.scalar(column, pa.large_string()), values, _EQUALS)
                 for column, values in columns
             ]
             rows = pc.binary_join_element_wise(*pairs, _AND)
-            condition = f"({') OR ('.join(rows.to_pylist())})"
-        yield f"DELETE FROM {name.sql} WHERE {condition}"
+            parts = _joined(f"{head}(", rows, ") OR (", ")", bytes_max)
+        yield from (sql for sql, _ in parts)
 
 
 def inserts(
-    name: TableName, columns: Sequence[SchemaColumn], rows: pa.Table, *, may_exist: bool
+    name: TableName,
+    columns: Sequence[SchemaColumn],
+    rows: pa.Table,
+    bytes_max: int,
+    *,
+    may_exist: bool,
 ) -> Iterator[InsertStatement]:
     """Yield statements that insert `rows`; of rows that may exist, only other values are written.
 
-    A row that has the same values is not written: that is how servers execute the statement.
+    A row that has the same values is not written: that is how servers execute the statement. A
+    statement has at most `bytes_max` bytes, or one row.
     """
     quoted = [quoted_identifier(column["name"]) for column in columns]
     into = f"{name.sql} ({','.join(quoted)}) VALUES ("
@@ -159,20 +170,20 @@ def inserts(
         part = rows.slice(start, _ROWS)
         wrong = _errors_of_enum(columns, part)
         if wrong is None:
-            yield from _some(head, columns, part, tail)
+            yield from _some(head, columns, part, tail, bytes_max)
             continue
         right = pc.equal(wrong, 0)
-        yield from _some(head, columns, part.filter(right), tail)
+        yield from _some(head, columns, part.filter(right), tail, bytes_max)
         # VALUES() in the tail is a warning, and here warnings are counted.
         alone = f"REPLACE INTO {into}" if may_exist else head
         for place in range(part.num_rows):
             if not right[place].as_py():
-                for statement in _some(alone, columns, part.slice(place, 1), ""):
+                for statement in _some(alone, columns, part.slice(place, 1), "", bytes_max):
                     yield statement._replace(errors_of_enum=wrong[place].as_py())
 
 
 def _some(
-    head: str, columns: Sequence[SchemaColumn], rows: pa.Table, tail: str
+    head: str, columns: Sequence[SchemaColumn], rows: pa.Table, tail: str, bytes_max: int
 ) -> Iterator[InsertStatement]:
     if not rows.num_rows:
         return
@@ -180,14 +191,27 @@ def _some(
     joined = pc.binary_join_element_wise(
         *values, _COMMA, null_handling="replace", null_replacement="NULL"
     )
-    texts: list[str] = joined.to_pylist()
-    begin, size = 0, 0
-    for place, text in enumerate(texts):
-        size += len(text)
-        if size >= _BYTES or place + 1 == len(texts):
-            sql = f"{head}{'),('.join(texts[begin : place + 1])}){tail}"
-            yield InsertStatement(sql, place + 1 - begin)
-            begin, size = place + 1, 0
+    for sql, count in _joined(head, joined, "),(", f"){tail}", bytes_max):
+        yield InsertStatement(sql, count)
+
+
+def _joined(
+    head: str, parts: pa.Array, separator: str, tail: str, bytes_max: int
+) -> Iterator[tuple[str, int]]:
+    """Yield statements that have all `parts`, and how many each has.
+
+    A part that does not fit into `bytes_max` is alone in its statement.
+    """
+    texts: list[str] = parts.to_pylist()
+    least = len(f"{head}{tail}".encode())
+    begin, size = 0, least
+    for place, own in enumerate(pc.binary_length(parts).to_pylist()):
+        if begin < place and size + own > bytes_max:
+            yield f"{head}{separator.join(texts[begin:place])}{tail}", place - begin
+            begin, size = place, least
+        size += own + len(separator)
+    if texts:
+        yield f"{head}{separator.join(texts[begin:])}{tail}", len(texts) - begin
 
 
 def _errors_of_enum(columns: Sequence[SchemaColumn], rows: pa.Table) -> pa.ChunkedArray | None:

@@ -84,7 +84,8 @@ class TableWriter:
             gone = keys.filter(pa.array(~comes))
             again.append(keys.filter(pa.array(comes)))
             count += gone.num_rows
-            for statement in deletes(step.place, step.columns.key, gone):
+            room = self._target.statement_bytes
+            for statement in deletes(step.place, step.columns.key, gone, room):
                 self._target.execute(statement, step.place)
         self._again = KeySet((keys for keys in again if keys.num_rows), self._key)
         return count
@@ -131,7 +132,8 @@ class TableWriter:
 
     def _put(self, rows: pa.Table, *, may_exist: bool) -> int:
         step, count = self.step, 0
-        for statement in inserts(step.place, step.written, rows, may_exist=may_exist):
+        room = self._target.statement_bytes
+        for statement in inserts(step.place, step.written, rows, room, may_exist=may_exist):
             count += statement.rows
             if statement.errors_of_enum:
                 self._target.execute_relaxed(statement.sql, step.place, statement.errors_of_enum)

@@ -32,6 +32,8 @@ _SETTINGS: Final = (
     "unique_checks = 1, autocommit = 1, character_set_client = utf8mb4, "
     "character_set_connection = utf8mb4, character_set_results = utf8mb4"
 )
+# Of a statement that has several rows.
+_STATEMENT_BYTES: Final = 1024 * 1024
 # A statement may take long: an ALTER TABLE, or the COMMIT of a large cut.
 _STATEMENT_SECONDS: Final = 3600.0
 
@@ -85,9 +87,15 @@ class TargetSession:
         # Whether names of databases and tables that differ in case are the same.
         self.ignores_case = str(row["letters"]) != "0"
 
+    @property
+    def statement_bytes(self) -> int:
+        """How many bytes a statement with several rows has at most."""
+        return min(_STATEMENT_BYTES, self._bytes_max - 2)
+
     def query(self, sql: str, table: object = "") -> list[Row]:
         """Run a statement about `table` and return its rows, by column name."""
-        if len(sql) > self._bytes_max > 0:
+        # One byte for the command; a packet must be shorter than the maximum.
+        if 0 < self._bytes_max <= 1 + len(sql.encode()):
             # The server would close the connection.
             raise MirrorError(
                 replica_errors.PACKET, server=self.name, table=str(table), number=1153

@@ -324,3 +324,27 @@ def test_a_target_that_ignores_case_has_one_table_for_a_name(
                 "[M915] target HOST: shop.Orders, shop.orders would both be the table T_shop.orders"
             )
         assert target.rows("orders") == []
+
+
+def test_rows_of_several_bytes_a_character_are_sent_in_parts(
+    kafka: Kafka, target: ReplicaTarget
+) -> None:
+    columns = (column("k", "text", key=1, charset="utf8mb4"), column("v", "text"))
+    texts = SourceTable(kafka, "texts", columns).create()
+    # The keys alone are more than a packet.
+    rows: list[dict[str, Any]] = [
+        {"k": f"{number}{'語' * 2000}", "v": None} for number in range(14)
+    ]
+    # It fits alone, and not with others.
+    rows.insert(7, {"k": "7", "v": "語" * 20_500})
+    ((before,),) = target.sql("SELECT @@GLOBAL.max_allowed_packet")
+    target.sql("SET GLOBAL max_allowed_packet = 65536")
+    try:
+        texts.insert(*rows)
+        target.follow(kafka)
+        assert len(target.rows("texts")) == 15
+        texts.delete(*rows[:7], *rows[8:])
+        target.follow(kafka)
+        assert len(target.rows("texts")) == 1
+    finally:
+        target.sql(f"SET GLOBAL max_allowed_packet = {before}")
