@@ -194,6 +194,12 @@ class SchemaRecord(TypedDict):
 # From narrow to wide.
 INTEGER_TYPES = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
+# Bytes that a character takes at most; 1 in other character sets.
+CHARACTER_BYTES: dict[str, int] = {
+    "utf8mb4": 4, "utf8mb3": 3, "utf16": 4, "utf16le": 4, "utf32": 4, "ucs2": 2, "big5": 2,
+    "sjis": 2, "cp932": 2, "euckr": 2, "gb2312": 2, "gbk": 2, "gb18030": 4, "ujis": 3, "eucjpms": 3,
+}  # fmt: skip
+
 # Column types of a schema record and the JSON form of their values in the `lossless` profile.
 COLUMN_TYPES: dict[str, str] = {
     "tinyint": "number",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
 from connector.binlog.sql_text import quoted_identifier
-from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
+from connector.foundation.contract import CHARACTER_BYTES, INTEGER_TYPES, SchemaColumn
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.replica.statements import TableName, text_literal
 from stream_jobs.replica.target import TargetSession, TargetTable
@@ -121,11 +121,9 @@ def _text_type(column: SchemaColumn, sets: CharacterSets) -> str:
     length = column.get("length")
     if kind == "text" or length is None:
         return "longtext"
-    # The length is in bytes of the source's character set.
-    at_source = sets.widths.get(column.get("charset", ""), 1)
-    at_target = sets.widths[sets.named(column)]
-    characters = length // at_source
-    too_long = characters * at_target > _VARCHAR_BYTES
+    # The length is in bytes of the source's character set, which the target may lack.
+    characters = length // CHARACTER_BYTES.get(column.get("charset", ""), 1)
+    too_long = characters * sets.widths[sets.named(column)] > _VARCHAR_BYTES
     return "longtext" if too_long and kind == "varchar" else f"{kind}({characters})"
 
 

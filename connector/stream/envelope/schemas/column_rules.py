@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
-from connector.foundation.contract import SchemaColumn
+from connector.foundation.contract import CHARACTER_BYTES, SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.schemas import column_masks
@@ -17,11 +17,6 @@ HASH: Final = "hash"
 _STRINGS: Final = frozenset({"char", "varchar", "text"})
 _LABELS: Final = frozenset({"enum", "set"})
 _ANY: Final = frozenset("*?[")
-# Bytes that a character takes at most; 1 in other character sets.
-_CHARACTER_BYTES: Final = {
-    "utf8mb4": 4, "utf8mb3": 3, "utf16": 4, "utf16le": 4, "utf32": 4, "ucs2": 2, "big5": 2,
-    "sjis": 2, "cp932": 2, "euckr": 2, "gb2312": 2, "gbk": 2, "gb18030": 4, "ujis": 3, "eucjpms": 3,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,4 +163,4 @@ def characters(column: SchemaColumn) -> int:
     if labels is not None:
         return max(0, 2 * len(labels) - 1)
     length = column.get("length", 0) if column["type"] != "text" else 0
-    return length // _CHARACTER_BYTES.get(column.get("charset", ""), 1)
+    return length // CHARACTER_BYTES.get(column.get("charset", ""), 1)
