@@ -145,11 +145,12 @@ class CutStore:
         # The base that was read or written last.
         self._base: CutBase | None = None
 
-    def written(self) -> dict[int, int]:
-        """Return the numbers of all cuts, in order, and when they were written."""
+    def written(self, first: int = 0) -> dict[int, int]:
+        """Return the numbers of all cuts from `first` on, in order, and when they were written."""
+        before = f"{first - 1:020d}.json" if first else ""
         document = {
             file.name.removesuffix(".json"): file.modified
-            for file in self._storage.list(FOLDER)
+            for file in self._storage.list(FOLDER, before)
             if file.name.endswith(".json")
         }
         return {int(name): modified for name, modified in document.items() if name.isdecimal()}
@@ -177,9 +178,16 @@ class CutStore:
             if (cut := self.read(number)) is not None:
                 yield cut
 
-    def latest(self) -> Cut | None:
-        """Return the newest cut; None without one."""
-        for number in reversed(self.numbers()):
+    def latest(self, known: int = 0) -> Cut | None:
+        """Return the newest cut; None without one.
+
+        Cuts below the number `known` are not listed while there is a newer one, or itself.
+        """
+        numbers = self.written(known)
+        if known and not numbers:
+            # The mirror was made again.
+            numbers = self.written()
+        for number in reversed(numbers):
             if (cut := self.read(number)) is not None:
                 return cut
         return None

@@ -88,7 +88,7 @@ class Replica:
         After any error, the target has the cut before, or this one, as its marker says. Raises
         SourceUnavailable if a later attempt may succeed, and MirrorError if not.
         """
-        cut = self._cuts.latest()
+        cut = self._cuts.latest(self.applied.cut or 0)
         if cut is None:
             return None
         while True:
@@ -100,7 +100,7 @@ class Replica:
             except MirrorError:
                 self.close()
                 # The job may have removed what it names.
-                newer = self._cuts.latest()
+                newer = self._cuts.latest(cut.number)
                 if newer is None or newer.number == cut.number or self._cuts.read(cut.number):
                     raise
                 cut = newer

@@ -20,6 +20,7 @@ from tests.stream_jobs.topics import SourceTable, column
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from stream_jobs.delta.storage import StoredFile
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.topics import Kafka
 
@@ -62,6 +63,26 @@ def test_inserts_updates_and_deletes_arrive_with_their_cut(
     newest = cuts(job)[-1]
     assert target.marker == (newest.number, newest.seq)
     assert target.replica.apply_newest() is None
+
+
+def test_an_idle_look_lists_the_cut_that_is_known_and_no_older_one(
+    kafka: Kafka, target: ReplicaTarget, orders: SourceTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        orders.insert(row(number, 0))
+        target.follow(kafka)
+    names: list[str] = []
+    list_files = LocalStorage.list
+
+    def listed(own: LocalStorage, folder: str, start_after: str = "") -> Iterator[StoredFile]:
+        for file in list_files(own, folder, start_after):
+            names.append(file.name)
+            yield file
+
+    monkeypatch.setattr(LocalStorage, "list", listed)
+    assert target.replica.apply_newest() is None
+    newest, _ = target.marker
+    assert names == [f"{newest:020d}.json"]
 
 
 def test_a_row_that_came_and_went_between_two_cuts_costs_nothing(

@@ -59,6 +59,19 @@ def test_cuts_are_read_as_they_were_written(storage: LocalStorage) -> None:
     assert len(list(storage.list("_cdc/cut_tables"))) == 3
 
 
+@pytest.mark.parametrize("known", [1, 3, 4, 9])
+def test_the_newest_cut_is_found_from_one_that_is_known(storage: LocalStorage, known: int) -> None:
+    store = CutStore(storage)
+    written = [cut(number) for number in range(1, 5)]
+    for each in written:
+        store.put(each)
+
+    assert store.latest(known) == written[-1]
+    store.remove(4)
+    # A mirror that was made again may have none from there on.
+    assert store.latest(known) == written[2]
+
+
 def test_a_mirror_without_cuts_has_none(storage: LocalStorage) -> None:
     assert read_cuts(storage) == []
     assert latest_cut(storage) is None
