@@ -58,14 +58,19 @@ class CharacterSets:
         """Return the character set and the collation of a column.
 
         The id of a collation may mean another one at a server of the other product. A key then has
-        the binary one, so that no two rows become equal.
+        a binary one, so that no two rows become equal: one that compares trailing spaces, if the
+        target has it.
         """
         name = self.named(column)
         clause = f" CHARACTER SET {name}"
         collation, of_set = self.collations.get(column.get("collation", 0), ("", ""))
         if of_set == name:
             return f"{clause} COLLATE {collation}"
-        return f"{clause} COLLATE {name}_bin" if column["key"] else clause
+        if not column["key"]:
+            return clause
+        known = {own for own, _ in self.collations.values()}
+        no_pad = [own for own in (f"{name}_nopad_bin", f"{name}_0900_bin") if own in known]
+        return f"{clause} COLLATE {[*no_pad, f'{name}_bin'][0]}"
 
     def named(self, column: SchemaColumn) -> str:
         """Return the character set of a column at the target."""

@@ -1,4 +1,4 @@
-"""Texts keep their lengths at a target with other character sets."""
+"""Texts keep their lengths and their keys at a target with other character sets and collations."""
 
 from __future__ import annotations
 
@@ -53,3 +53,19 @@ def test_a_text_has_its_length_in_characters(kafka: Kafka, target: ReplicaTarget
     target.follow(kafka)
     assert described(target, "CHARACTER_MAXIMUM_LENGTH") == [(None,), (100,), (100,), (15_000,)]
     assert target.rows("texts") == [(1, "é" * 100, "語" * 100, "🐬")]
+
+
+def test_keys_that_differ_in_trailing_spaces_stay_apart(
+    kafka: Kafka, target: ReplicaTarget
+) -> None:
+    # Of MySQL, or of MariaDB: the target does not have it.
+    own = 308 if target.is_mariadb else 1070
+    key = column("k", "varchar", key=1, length=40, charset="utf8mb4", collation=own)
+    texts = SourceTable(kafka, "texts", (key, column("v", "int"))).create()
+    texts.insert({"k": "a", "v": 1}, {"k": "a ", "v": 2}, {"k": "A", "v": 3})
+    target.follow(kafka)
+    texts.delete({"k": "a ", "v": 2})
+    target.follow(kafka)
+    assert target.rows("texts") == [("A", 3), ("a", 1)]
+    (found, _) = described(target, "COLLATION_NAME")
+    assert found == ("utf8mb4_nopad_bin" if target.is_mariadb else "utf8mb4_0900_bin",)
