@@ -34,10 +34,10 @@ class CopyGuard:
     def fenced_keys(self, schema: TableSchema) -> set[bytes]:
         """Return the fenced keys; raises TableFenced if the whole table is fenced."""
         database, table = schema.database, schema.table
-        fenced = self._fences.of(database, table)
-        whole = self._fences.of_database(database, table) if fenced is None else fenced.whole
+        whole = self._fences.whole_of(database, table)
         if whole is not None:
             raise _fenced(schema, whole.reason)
+        fenced = self._fences.of(database, table)
         if fenced is None:
             return set()
         if self._fencing.has_other_key(schema):

@@ -42,11 +42,17 @@ class FenceSetter:
         return fenced is None or (fenced.whole is None and len(fenced.keys) < KEYS_MAX)
 
     def table(self, origin: Origin, database: str, table: str, reason: str, now_us: i64) -> None:
-        """Fence a whole table unless it is fenced already, and count what is kept back."""
+        """Fence a whole table unless it is fenced already, and count what is kept back.
+
+        The fence of a database applies to its exempt tables again: the statement that is kept back
+        may have changed them, too.
+        """
         fenced = self._fences.of(database, table)
         fence = None if fenced is None else fenced.whole
         if fence is None:
             fence = self._set(origin, database, table, None, [], reason, now_us)
+        elif fence.exempt:
+            self._fences.renew(fence, reason, now_us // US_PER_MS)
         self.count(fence)
 
     def keys(

@@ -13,9 +13,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final, Self, cast, final
 
+from connector.binlog.log_errors import EventError
 from connector.foundation.contract import FENCES_TOPIC_SUFFIX, control_topic
 from connector.foundation.control_records import FenceRecord
-from connector.foundation.errors import ConnectorError, DecodeError, UnsupportedChange
+from connector.foundation.errors import (
+    ConnectorError,
+    DecodeError,
+    RecordTooLarge,
+    TopicRefused,
+    UnsupportedChange,
+)
 from connector.foundation.errors.message import Words
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
 from connector.stream.changes.receiver import StreamListener
@@ -23,6 +30,8 @@ from connector.stream.quarantine import quarantine_errors
 
 # The table name in a fence of a whole database.
 ALL_TABLES: Final = "*"
+# The errors of a change that concern its row or its table, unless their code says otherwise.
+TABLE_ERRORS: Final = (UnsupportedChange, EventError, RecordTooLarge, TopicRefused)
 
 
 @dataclass(slots=True)
@@ -124,6 +133,12 @@ class Fences:
         whole = None if fences is None else fences.whole
         return None if whole is None or table in whole.exempt else whole
 
+    def whole_of(self, database: str, table: str) -> Fence | None:
+        """Return the fence that keeps back all changes of a table: its own, or its database's."""
+        fenced = self.of(database, table)
+        own = None if fenced is None else fenced.whole
+        return self.of_database(database, table) if own is None else own
+
     def has(self, database: str, table: str) -> bool:
         """Return whether a table, or a key of it, is fenced."""
         is_fenced = self.of(database, table) is not None
@@ -135,6 +150,12 @@ class Fences:
         if whole is not None:
             whole.exempt.append(table)
             self.change(whole)
+
+    def renew(self, fence: Fence, reason: str, now_ms: int) -> None:
+        """Let the fence of a database apply to its exempt tables again, and report it."""
+        fence.exempt = []
+        fence.reason = reason
+        self.set(fence, now_ms)
 
     def set(self, fence: Fence, now_ms: int) -> None:
         """Add `fence`, and report it to the listener."""
@@ -160,6 +181,11 @@ class Fences:
         for fence in list(fences):
             self.lift_one(fence, now_ms)
         return True
+
+    def lift_database(self, database: str, now_ms: int) -> None:
+        """Lift the fence of a whole database; those of its tables stay."""
+        for fence in self.of(database, ALL_TABLES) or ():
+            self.lift_one(fence, now_ms)
 
     def lift_one(self, fence: Fence, now_ms: int) -> None:
         """Lift a fence: its changes were written, or do not matter any more."""

@@ -26,11 +26,12 @@ from connector.stream.changes.transaction import (
     SourceTransaction,
     StatementChange,
 )
+from connector.stream.envelope.event_encoder import US_PER_MS
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.row_keys import RowKeys
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fence_setter import FenceSetter, Origin
-from connector.stream.quarantine.fences import ALL_TABLES, Fences, TableFences, fence_reason
+from connector.stream.quarantine.fences import ALL_TABLES, TABLE_ERRORS, Fences, fence_reason
 from connector.stream.quarantine.records import GONE, STATEMENT
 from connector.stream.quarantine.store import QuarantineStore
 
@@ -62,34 +63,23 @@ class Guard:
         fences = self._fences
         if fences.any:
             table_map = change.rows.table_map
-            fenced = fences.of(table_map.schema, table_map.table)
-            if fenced is not None:
-                self._keep_or_separate(change, fenced, now_us)
+            whole = fences.whole_of(table_map.schema, table_map.table)
+            if whole is not None:
+                self._keep_rest(change, [], 0, whole.reason, now_us)
                 return
-            database = fences.of_database(table_map.schema, table_map.table)
-            if database is not None:
-                self._keep_rest(change, [], 0, database.reason, now_us)
+            if fences.of(table_map.schema, table_map.table) is not None:
+                self._separate(change, 0, now_us)
                 return
         try:
             self._encoder.rows(change, now_us)
-        except (
-            errors.UnsupportedChange,
-            EventError,
-            errors.RecordTooLarge,
-            errors.TopicRefused,
-        ) as error:
+        except TABLE_ERRORS as error:
             self._take_out(change, self._encoder.rows_written, error, now_us)
 
     def rows_from(self, change: RowsChange, first: i64, now_us: i64) -> None:
         """Do as `rows` does, from row number `first` on; before the stream, nothing was fenced."""
         try:
             self._encoder.rows_from(change, first, now_us)
-        except (
-            errors.UnsupportedChange,
-            EventError,
-            errors.RecordTooLarge,
-            errors.TopicRefused,
-        ) as error:
+        except TABLE_ERRORS as error:
             self._take_out(change, self._encoder.rows_written, error, now_us)
 
     def fence_unnamed(
@@ -100,11 +90,11 @@ class Guard:
         Raises `error` if the policy is to stop.
         """
         table_map = change.rows.table_map
-        fenced = self._fences.of(table_map.schema, table_map.table)
-        if fenced is None or fenced.whole is None:
+        whole = self._fences.whole_of(table_map.schema, table_map.table)
+        if whole is None:
             self._keep_from(change, [], 0, error, now_us)
         else:
-            self._keep_or_separate(change, fenced, now_us)
+            self._keep_rest(change, [], 0, whole.reason, now_us)
 
     def statement(self, change: StatementChange, now_us: i64) -> None:
         """Write the records that DDL causes, unless they would overtake what is kept back."""
@@ -114,14 +104,14 @@ class Guard:
             if kind is StatementKind.DROP_DATABASE:
                 if self._drop_tables(change, now_us):
                     return
-            elif kind.empties_tables and fences.of(change.database, change.table):
-                # The record that a fenced table lost its rows must wait with its other changes.
-                follows = str(errors.UnsupportedChange(quarantine_errors.FOLLOWS))
-                self._keep_statement(change, GONE, follows, now_us)
-                return
             elif kind.empties_tables or kind is StatementKind.CREATE_TABLE:
                 # From here on, the table has no rows except those in later events.
                 fences.exempt(change.database, change.table)
+                if kind.empties_tables and fences.of(change.database, change.table) is not None:
+                    # The record that a fenced table lost its rows must wait with its other changes.
+                    follows = str(errors.UnsupportedChange(quarantine_errors.FOLLOWS))
+                    self._keep_statement(change, GONE, follows, now_us)
+                    return
         self._encoder.statement(change, now_us)
 
     def fence_rewritten(
@@ -157,14 +147,6 @@ class Guard:
         """Return whether an error of a row ends the stream."""
         return self._policy == STOP or error.code.scope is Scope.PROCESS
 
-    def _keep_or_separate(self, change: RowsChange, fenced: TableFences, now_us: i64) -> None:
-        whole = fenced.whole
-        if whole is None:
-            self._separate(change, 0, now_us)
-        else:
-            self._store.rows(change, [], 0, whole.reason, self._schema_id(change), now_us)
-            self._fencing.count(whole)
-
     def _take_out(
         self, change: RowsChange, first: i64, error: errors.ConnectorError, now_us: i64
     ) -> None:
@@ -184,12 +166,7 @@ class Guard:
             # All ends are found, so the start of each row is known.
             rows.count()
             keys = RowKeys(rows, table.schema, self._encoder.options.debezium)
-        except (
-            errors.UnsupportedChange,
-            EventError,
-            errors.RecordTooLarge,
-            errors.TopicRefused,
-        ) as error:
+        except TABLE_ERRORS as error:
             self._keep_from(change, [], first, error, now_us)
             return
         schema = table.schema
@@ -215,12 +192,7 @@ class Guard:
             else:
                 try:
                     self._encoder.row(table, row, number)
-                except (
-                    errors.UnsupportedChange,
-                    EventError,
-                    errors.RecordTooLarge,
-                    errors.TopicRefused,
-                ) as error:
+                except TABLE_ERRORS as error:
                     whole = isinstance(error, errors.TopicRefused) or self._ends(error)
                     if whole or not row_keys or not self._fencing.can_fence_keys(schema):
                         self._keep_from(change, kept, number, error, now_us)
@@ -275,9 +247,12 @@ class Guard:
         logged = LoggedStatement(
             change.transaction, change.event_number, change.event, change.query
         )
+        fenced.discard(ALL_TABLES)
         for table in sorted(fenced.union(self._encoder.schemas.tables(change.database))):
             dropped = StatementChange(logged, StatementKind.DROP_TABLE, change.database, table, [])
             self.statement(dropped, now_us)
+        # What kept back statements have changed is gone.
+        self._fences.lift_database(change.database, now_us // US_PER_MS)
         return True
 
     def _schema_id(self, change: RowsChange) -> str:

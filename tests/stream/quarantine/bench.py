@@ -58,6 +58,8 @@ BAD = b"\xff\xfe"
 LARGE = b"x" * 4000
 SMALL_RECORD = 3000
 TABLES = {"t": 101, "u": 102}
+# The status variable of the databases that a statement changes: one, shop.
+_CHANGES_SHOP = b"\x0c\x01shop\0"
 _TYPES = {
     "c": EventType.WRITE_ROWS_EVENT,
     "u": EventType.UPDATE_ROWS_EVENT,
@@ -104,6 +106,13 @@ class Log:
         self._open()
         self._put(EventType.QUERY_EVENT, query(text))
 
+    def logged_statement(self, text: str) -> None:
+        """Append a transaction of a statement that has no rows in the log."""
+        self._open()
+        self._put(EventType.QUERY_EVENT, query("BEGIN"))
+        self._put(EventType.QUERY_EVENT, query(text, _CHANGES_SHOP))
+        self._put(EventType.XID_EVENT, encoded(XidEvent(self.number)))
+
     def next_events(self) -> list[bytes]:
         """Return what is to be delivered."""
         events, self.delivered = self.events[self.delivered :], len(self.events)
@@ -120,9 +129,10 @@ class Log:
         self.events.append(event(type_code, body, log_pos=self.end))
 
 
-def query(text: str) -> bytes:
-    """Return the body of a QUERY_EVENT in database shop."""
-    return (9).to_bytes(4, "little") + bytes(4) + b"\x04" + bytes(4) + b"shop\0" + text.encode()
+def query(text: str, variables: bytes = b"") -> bytes:
+    """Return the body of a QUERY_EVENT in database shop, with status `variables`."""
+    head = (9).to_bytes(4, "little") + bytes(4) + b"\x04" + bytes(2)
+    return head + len(variables).to_bytes(2, "little") + variables + b"shop\0" + text.encode()
 
 
 def table_map(table: str, key_columns: bytes = b"\x00") -> bytes:
@@ -267,12 +277,16 @@ class Run:
 
     def deliver(self) -> None:
         """Deliver everything that the log has, and commit it."""
+        self.take()
+        self.commit()
+
+    def take(self) -> None:
+        """Deliver everything that the log has."""
         for data in self.log.next_events():
             self._packets += 1
             head = (len(data) + 1).to_bytes(3, "little") + bytes([self._packets & 0xFF, 0])
             self._received.feed(head + data)
         assert self.stream.run(self._received, 1 << 30, NOW_US)
-        self.commit()
 
     def commit(self) -> None:
         """Commit what was written."""
@@ -282,13 +296,21 @@ class Run:
 
     def replay(self, table: str = "t", key: str | None = None) -> None:
         """Replay fences of a table to the end, and commit it."""
+        records = Records(self.kafka)
+        replay = self.open_replay(records, table, key)
+        while not replay.done:
+            assert records.waiting, "it waits for what does not come"
+            replay.step(NOW_US)
+            self.commit()
+
+    def open_replay(self, records: Records, table: str = "t", key: str | None = None) -> Replay:
+        """Return a replay of fences of a table."""
         fenced = self.fences.of("shop", table)
         assert fenced is not None
         fences = [fence for fence in fenced if key in (None, fence.key)]
         for fence in fences:
             fence.replay = "1"
-        records = Records(self.kafka)
-        replay = Replay(
+        return Replay(
             PIPELINE,
             fences,
             self.fences,
@@ -297,10 +319,6 @@ class Run:
             records,
             lambda: 0.0,
         )
-        while not replay.done:
-            assert records.waiting, "it waits for what does not come"
-            replay.step(NOW_US)
-            self.commit()
 
     def next_run(self, policy: str, record_bytes_max: int = SMALL_RECORD) -> Run:
         """Return the run of the next process."""
@@ -312,11 +330,17 @@ class Records:
     """The committed records of the quarantine."""
 
     def __init__(self, kafka: Kafka) -> None:
-        self.waiting = quarantined(kafka)
+        self._kafka = kafka
+        self._read = 0
+
+    @property
+    def waiting(self) -> list[tuple[QuarantineRecord, bytes]]:
+        """Those that were not read."""
+        return quarantined(self._kafka)[self._read :]
 
     def read(self) -> Iterator[tuple[int, bytes, QuarantineRecord, bytes]]:
-        while self.waiting:
-            record, data = self.waiting.pop(0)
+        for record, data in self.waiting:
+            self._read += 1
             yield 0, f"{PIPELINE}/{record['database']}.{record['table']}".encode(), record, data
 
     def close(self) -> None:

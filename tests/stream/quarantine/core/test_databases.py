@@ -1,0 +1,122 @@
+"""The fence of a database: what it keeps back, which tables are exempt, and how it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.quarantine.copy_guard import TableFenced
+from tests.stream.quarantine.bench import (
+    BAD,
+    Kafka,
+    Log,
+    Row,
+    Run,
+    folded,
+    quarantined,
+    written_rows,
+)
+
+UPDATE = "UPDATE t SET text = UUID()"
+SCHEMA = TableSchema.of_columns(
+    "shop", "t", ({"name": "id", "type": "int", "nullable": False, "key": 1},)
+)
+
+
+@pytest.fixture
+def kafka() -> Kafka:
+    return Kafka()
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+def fences_of(run: Run) -> list[tuple[str, str | None, int, list[str]]]:
+    return [(fence.table, fence.key, fence.rows, fence.exempt) for fence in run.fences]
+
+
+def test_one_more_statement_fences_the_tables_that_were_copied_since(
+    kafka: Kafka, log: Log
+) -> None:
+    log.logged_statement(UPDATE)
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    (fence,) = run.fences
+    first = fence.reason
+    run.fences.lift("shop", "t", 0)
+    log.transaction(("t", [Row("c", 1)]))
+    log.logged_statement(UPDATE)
+    run.deliver()
+    # A copy of the table that is under way has rows of before the statement.
+    with pytest.raises(TableFenced):
+        run.copied_rows.fenced_keys(SCHEMA)
+    log.transaction(("t", [Row("c", 2)]), ("u", [Row("c", 3)]))
+    run.deliver()
+    assert list(folded(kafka, "t")) == [1]
+    assert fences_of(run) == [("*", None, 2, []), ("t", None, 1, []), ("u", None, 1, [])]
+    assert fence.reason != first
+    assert fence.reason == next(of.reason for of in run.fences if of.table == "t")
+    # The next run knows it, too.
+    assert sorted(fences_of(run.next_run("fence-table"))) == fences_of(run)
+
+
+def test_a_statement_after_which_nothing_was_copied_changes_no_reason(
+    kafka: Kafka, log: Log
+) -> None:
+    log.logged_statement(UPDATE)
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    (fence,) = run.fences
+    first = fence.reason
+    log.logged_statement(UPDATE)
+    run.deliver()
+    assert (fence.rows, fence.reason) == (2, first)
+
+
+def test_a_table_with_fenced_keys_is_kept_back_with_its_database(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1), Row("c", 2, BAD)]))
+    log.logged_statement(UPDATE)
+    log.transaction(("t", [Row("u", 1), Row("u", 2)]))
+    run = Run(kafka, log, "fence-key")
+    run.deliver()
+    assert [op for *_, op in written_rows(kafka, "t")] == ["c"]
+    assert fences_of(run) == [
+        ("t", '{"id":2}', 1, []),
+        ("t", None, 1, []),
+        ("*", None, 1, []),
+    ]
+
+
+def test_a_table_with_fenced_keys_is_not_copied_while_its_database_is_fenced(
+    kafka: Kafka, log: Log
+) -> None:
+    log.transaction(("t", [Row("c", 2, BAD)]))
+    log.logged_statement(UPDATE)
+    run = Run(kafka, log, "fence-key")
+    run.deliver()
+    database = next(fence for fence in run.fences if fence.table == "*")
+    with pytest.raises(TableFenced) as caught:
+        run.copied_rows.fenced_keys(SCHEMA)
+    assert database.reason in caught.value.text
+
+
+def test_a_database_that_is_dropped_is_not_fenced_any_more(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1)]), ("u", [Row("c", 1)]))
+    log.logged_statement(UPDATE)
+    log.transaction(("t", [Row("u", 1)]))
+    log.statement("DROP DATABASE shop")
+    log.statement("CREATE DATABASE shop")
+    log.transaction(("t", [Row("c", 2)]), ("u", [Row("c", 2)]))
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    assert [op for *_, op in written_rows(kafka, "u")] == ["c", "t", "c"]
+    # Nothing overtakes the changes of the other table that are kept back.
+    assert [op for *_, op in written_rows(kafka, "t")] == ["c"]
+    assert fences_of(run) == [("t", None, 3, [])]
+    kinds = [record["kind"] for record, _ in quarantined(kafka)]
+    assert kinds == ["statement", "rows", "gone", "rows"]
+    run.replay()
+    assert folded(kafka, "t") == {2: "text"}
+    assert list(run.fences) == []
