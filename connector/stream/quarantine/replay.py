@@ -2,22 +2,24 @@
 
 A replay writes piece by piece between transactions of the stream. Its records, its progress and the
 end of the fence are committed with the stream. So it continues after a restart, and writes nothing
-twice. New changes of the table are kept back meanwhile; the fence counts them, and is lifted when
-nothing is left. If a row still cannot be written, it stays in quarantine with all changes that must
-not overtake it.
+twice. If a row still cannot be written, it stays in quarantine with all changes that must not
+overtake it.
+
+New changes of the table are kept back meanwhile; the fence counts them, and is lifted when nothing
+is left.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from connector.binlog.log_errors import EventError
 from connector.foundation.control_records import QuarantinedRow, QuarantineRecord
-from connector.foundation.errors import DecodeError, RecordTooLarge, UnsupportedChange
+from connector.foundation.errors import DecodeError, UnsupportedChange
+from connector.foundation.errors.code import ErrorCode
 from connector.stream.envelope.event_encoder import HALVES, US_PER_MS
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.quarantine import quarantine_errors, records
-from connector.stream.quarantine.fences import Fence, Fences, fence_reason
+from connector.stream.quarantine.fences import TABLE_ERRORS, Fence, Fences, fence_reason
 
 # Bytes of events that are written in one turn, before the stream has its turn.
 _TURN_BYTES = 4 * 1024 * 1024
@@ -78,6 +80,7 @@ class Replay:
         """
         self._turn_bytes = 0
         now_ms = now_us // US_PER_MS
+        self._fail_after_statement()
         for _, key, record, event in self._log.read():
             self._waiting_since = self._monotonic()
             if key == self._key:
@@ -106,6 +109,15 @@ class Replay:
             current is fence for current in self._fences.of(self._database, self._table) or ()
         )
 
+    def _fail_after_statement(self) -> None:
+        """Let the fence of the whole table stay if that of its database applies to the table.
+
+        Consumers lack what a statement changed, and later changes would overtake it.
+        """
+        whole = [fence for fence in self._left.values() if fence.key is None]
+        if whole and self._fences.of_database(self._database, self._table) is not None:
+            self._fail(whole, _unwritable(quarantine_errors.REPLAY_STATEMENT, whole[0].name))
+
     def _write(self, record: QuarantineRecord, event: bytes, now_us: int) -> None:
         if record["kind"] not in (records.ROWS, *_UNREADABLE):
             self._write_statement(record, event, now_us)
@@ -116,7 +128,7 @@ class Replay:
         code = _UNREADABLE.get(record["kind"])
         if code is not None:
             name = f"{record['database']}.{record['table']}"
-            self._fail(concerned, str(UnsupportedChange(code, table=name)))
+            self._fail(concerned, _unwritable(code, name))
             return
         try:
             change = self._changes.rows(record, event)
@@ -132,7 +144,7 @@ class Replay:
                 sequence = self._position.between(HALVES)
                 try:
                     self._encoder.repeat(change, row, number, sequence, now_us)
-                except (UnsupportedChange, EventError, RecordTooLarge) as error:
+                except TABLE_ERRORS as error:
                     self._fail(fences, fence_reason(error, self._database, self._table))
                     continue
                 for fence in fences:
@@ -151,14 +163,12 @@ class Replay:
             return
         if record["kind"] != records.GONE:
             name = f"{record['database']}.{record['table']}"
-            self._fail(
-                fences, str(UnsupportedChange(quarantine_errors.REPLAY_STATEMENT, table=name))
-            )
+            self._fail(fences, _unwritable(quarantine_errors.REPLAY_STATEMENT, name))
             return
         try:
             change = self._changes.gone(record, event)
             self._encoder.repeat_truncate(change, self._position.between(HALVES), now_us)
-        except (UnsupportedChange, DecodeError) as error:
+        except (*TABLE_ERRORS, DecodeError) as error:
             self._fail(fences, fence_reason(error, self._database, self._table))
             return
         self._count_event(record)
@@ -223,6 +233,10 @@ class Replay:
             fence.reason = reason
             fence.answered, fence.replay = fence.replay, None
             self._fences.change(fence)
+
+
+def _unwritable(code: ErrorCode, table: str) -> str:
+    return str(UnsupportedChange(code, table=table))
 
 
 def _sequence(record: QuarantineRecord, row: int) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 
 from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.copy_guard import TableFenced
+from tests.foundation.errors.texts import shown
 from tests.stream.quarantine.bench import (
     BAD,
+    LARGE,
     Kafka,
     Log,
+    Records,
     Row,
     Run,
     folded,
@@ -17,6 +21,7 @@ from tests.stream.quarantine.bench import (
     written_rows,
 )
 
+ROOMY = 1 << 20
 UPDATE = "UPDATE t SET text = UUID()"
 SCHEMA = TableSchema.of_columns(
     "shop", "t", ({"name": "id", "type": "int", "nullable": False, "key": 1},)
@@ -100,6 +105,35 @@ def test_a_table_with_fenced_keys_is_not_copied_while_its_database_is_fenced(
     with pytest.raises(TableFenced) as caught:
         run.copied_rows.fenced_keys(SCHEMA)
     assert database.reason in caught.value.text
+
+
+def test_changes_after_a_statement_are_not_replayed(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1)]))
+    log.logged_statement(UPDATE)
+    log.transaction(("t", [Row("u", 1)]))
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    run.replay()
+    assert [op for *_, op in written_rows(kafka, "t")] == ["c"]
+    (whole,) = (fence for fence in run.fences if fence.table == "t")
+    assert (whole.rows, whole.answered) == (1, "1")
+    assert whole.reason == shown(quarantine_errors.REPLAY_STATEMENT, table="shop.t")
+
+
+def test_a_replay_ends_at_a_statement_that_comes_meanwhile(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, LARGE)]))
+    first = Run(kafka, log, "fence-table")
+    first.deliver()
+    run = first.next_run("fence-table", ROOMY)
+    replay = run.open_replay(Records(kafka))
+    log.logged_statement(UPDATE)
+    log.transaction(("t", [Row("u", 1)]))
+    run.deliver()
+    replay.step(0)
+    run.commit()
+    assert replay.done
+    assert [fence.table for fence in run.fences] == ["t", "*"]
+    assert written_rows(kafka, "t") == []
 
 
 def test_a_database_that_is_dropped_is_not_fenced_any_more(kafka: Kafka, log: Log) -> None:

@@ -273,6 +273,25 @@ def test_a_key_of_a_table_that_is_fenced_is_not_replayed_alone(kafka: Kafka, log
     assert one.reason == shown(quarantine_errors.REPLAY_WHOLE)
 
 
+@pytest.mark.parametrize("policy", ["fence-table", "fence-key"])
+def test_a_replay_into_a_topic_that_kafka_refuses_says_why(
+    kafka: Kafka, log: Log, policy: str
+) -> None:
+    refused = TopicRefused(TOPIC_NAME, servers="a:9092", doing="create topic p.shop.t")
+    kafka.refusals["p.shop.t"] = refused
+    log.transaction(("t", [Row("c", 1), Row("c", 2)]))
+    run = Run(kafka, log, policy)
+    run.deliver()
+    (fence,) = run.fences
+    fence.reason = ""
+    run.replay()
+    assert (fence.rows, fence.replay, fence.answered) == (1, None, "1")
+    assert fence.reason == str(refused)
+    kafka.refusals.clear()
+    run.replay()
+    assert ids(kafka) == [1, 2]
+
+
 def test_what_is_not_in_the_quarantine_any_more_is_told() -> None:
     assert text_of(quarantine_errors.REPLAY_MISSING, table="shop.t", rows=3) == (
         "3 of the changes that it keeps back are not in the quarantine; `binlog-connector snapshot "
