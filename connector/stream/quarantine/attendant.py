@@ -1,15 +1,18 @@
 """The attendant of the quarantine: it writes the counts of fences, and replays on request.
 
+It also lifts the fences of databases whose tables need them no longer.
+
 `open_quarantine` builds it and the guards from the settings and the fences.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Any
 
 import structlog
 
 from connector.binlog.decoder import EventDecoder
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
 from connector.foundation.errors import RequestRefused
 from connector.foundation.operating_system import Clock
@@ -21,6 +24,7 @@ from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.copy_guard import CopyGuard
+from connector.stream.quarantine.database_fences import DatabaseFences
 from connector.stream.quarantine.fences import Fence, Fences
 from connector.stream.quarantine.guard import STOP, Guard
 from connector.stream.quarantine.replay import Replay
@@ -44,6 +48,7 @@ class QuarantineAttendant:
         settings: KafkaSettings,
         pipeline: str,
         fences: Fences,
+        databases: DatabaseFences,
         encoder: RecordEncoder,
         position: StreamPosition,
         clients: KafkaClients,
@@ -53,6 +58,7 @@ class QuarantineAttendant:
         self._settings = settings
         self._pipeline = pipeline
         self._fences = fences
+        self._databases = databases
         self._encoder = encoder
         self._position = position
         self._clients = clients
@@ -67,7 +73,7 @@ class QuarantineAttendant:
 
     @property
     def wants_turn(self) -> bool:
-        return self._replay is not None or bool(self._requested)
+        return self._replay is not None or bool(self._requested) or bool(self._fences.exempted)
 
     @property
     def patience_seconds(self) -> float:
@@ -102,6 +108,7 @@ class QuarantineAttendant:
     def step(self) -> None:
         """Write counts of fences, and the next piece of a replay."""
         now_us = self._clock.now_us()
+        self._databases.lift(now_us // US_PER_MS)
         if self._replay is None and self._requested:
             self._begin()
         replay = self._replay
@@ -144,14 +151,24 @@ def open_quarantine(
     position: StreamPosition,
     sink: KafkaSink,
     clock: Clock,
+    tables: TableFilter,
+    tables_of: Callable[[str], Iterable[str]],
 ) -> tuple[Guard | None, CopyGuard, QuarantineAttendant]:
     """Return the guard of changes, that of copied rows, and the attendant of `fences`.
 
+    `tables` are followed, and `tables_of` asks the server for the tables that a database has now.
     There is no guard if no setting asks for fences, and no fence exists.
     """
     options = encoder.options
     attendant = QuarantineAttendant(
-        settings.kafka, settings.name, fences, encoder, position, sink.clients, clock
+        settings.kafka,
+        settings.name,
+        fences,
+        DatabaseFences(fences, encoder.schemas, tables, tables_of),
+        encoder,
+        position,
+        sink.clients,
+        clock,
     )
     policy = settings.quarantine.policy
     topic = control_topic(options.prefix, QUARANTINE_TOPIC_SUFFIX)

@@ -109,9 +109,13 @@ class Fences:
         self._tables: dict[tuple[str, str], TableFences] = {}
         self._changed: dict[str, Fence] = {}
         self.any = False
+        # Databases whose fences have got exempt tables, or had them before.
+        self.exempted: set[str] = set()
         self._listener = StreamListener() if listener is None else listener
         for fence in decode_fences(prefix, pipeline, recovered):
             self._add(fence)
+            if fence.exempt:
+                self.exempted.add(fence.database)
 
     def __iter__(self) -> Iterator[Fence]:
         # Any thread may ask.
@@ -149,6 +153,7 @@ class Fences:
         whole = self.of_database(database, table)
         if whole is not None:
             whole.exempt.append(table)
+            self.exempted.add(database)
             self.change(whole)
 
     def renew(self, fence: Fence, reason: str, now_ms: int) -> None:

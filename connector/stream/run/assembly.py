@@ -242,7 +242,7 @@ def assemble(
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
     fences = Fences(encoder.options.prefix, settings.name, target, recovered.fences, listener)
     guard, copied_rows, quarantine = open_quarantine(
-        settings, fences, encoder, decoder, position, sink, clock
+        settings, fences, encoder, decoder, position, sink, clock, tables, source.tables_of
     )
     delivery = DeliveryStream(
         decoder,

@@ -7,21 +7,30 @@ out, kept or masked, a check says whether such columns exist.
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from connector.binlog.sql_text import sql_text
 from connector.binlog.table_filter import SYSTEM_DATABASES, TableFilter
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.sections import SourceSettings
+from connector.replication.server.identity import other_server_error
 from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.start_point import ServerIdentity
 from connector.stream.source import setup_errors
 from connector.stream.source.findings import Finding, Severity
 from connector.stream.source.record_options import column_choice
+from connector.stream.source.select_session import SelectSession
 
 # The databases of the server itself, as a list in SQL.
 SYSTEM_LIST: Final = ", ".join(f"'{name}'" for name in sorted(SYSTEM_DATABASES))
 _TABLES = """
     SELECT table_schema AS db, table_name AS name, engine AS engine FROM information_schema.tables
     WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY table_schema, table_name
+"""
+
+_TABLES_OF = """
+    SELECT table_name AS name FROM information_schema.tables
+    WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') AND table_schema = {database}
 """
 
 
@@ -39,6 +48,18 @@ def base_tables(server: MysqlServer) -> list[BaseTable]:
         BaseTable(str(row["db"]), str(row["name"]), str(row["engine"] or ""))
         for row in server.query(_TABLES)
     ]
+
+
+def tables_of(settings: SourceSettings, identity: ServerIdentity, database: str) -> list[str]:
+    """Return the tables of a database that the account sees at the server `identity`.
+
+    Raises SourceUnavailable or SourceRefused.
+    """
+    with SelectSession(settings) as session:
+        if session.identity.server_uuid != identity.server_uuid:
+            raise other_server_error(session.name)
+        rows = session.query(_TABLES_OF.format(database=sql_text(database)))
+    return [row["name"] or "" for row in rows]
 
 
 def ignores_case(server: MysqlServer) -> bool:

@@ -36,7 +36,7 @@ from connector.stream.progress.progress_record import (
 )
 from connector.stream.source import setup_errors
 from connector.stream.source.findings import Finding, Severity
-from connector.stream.source.followed_tables import check_columns, ignores_case
+from connector.stream.source.followed_tables import check_columns, ignores_case, tables_of
 from connector.stream.source.foreign_keys import ServerForeignKeys
 from connector.stream.source.preflight import check_source, require
 from connector.stream.source.table_definitions import ServerTableDefinitions, ServerUnloggedColumns
@@ -97,6 +97,10 @@ class CheckedSource:
     def foreign_keys(self) -> ForeignKeySource:
         """Return the source of foreign keys that cascade."""
         return ServerForeignKeys(self.settings, self.identity)
+
+    def tables_of(self, database: str) -> list[str]:
+        """Return the tables that a database has now. Raises SourceUnavailable or SourceRefused."""
+        return tables_of(self.settings, self.identity, database)
 
     def open_stream(self, replica_name: str, *, stop_at_end: bool = False) -> ReplicationStream:
         """Ask the server for everything after `point`, or after `reads_from`.

@@ -333,6 +333,10 @@ def test_a_statement_fences_the_database(
         assert code == 3, output
         all_tables = f"{stream.database}.*"
         assert shown(quarantine_errors.REPLAY_STATEMENT, table=all_tables) in output
+        done = forked_command.run("snapshot", str(connector.config), all_tables)
+        assert done.returncode == 0, done.stdout + done.stderr
+        wait_until(lambda: not fences(connector.config), connector.output)
+        assert folded(in_order(stream), "t") == rows_of(stream, "t") == {1: "x", 2: "b"}
     finally:
         stream.execute(f"DROP DATABASE {other}")
 

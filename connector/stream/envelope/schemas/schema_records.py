@@ -115,6 +115,14 @@ class SchemaRecords(PublishedColumns):
         start = f"{database}."
         return [name[len(start) :] for name in self._ids if name.startswith(start)]
 
+    def existing(self, database: str) -> list[str]:
+        """Return the published tables of a database that no statement has ended since."""
+        return [
+            table
+            for table in self.tables(database)
+            if self._current_id(f"{database}.{table}") != _NO_TABLE
+        ]
+
     def published(self) -> Iterator[tuple[str, str]]:
         """Yield database and table of all that have had records, the oldest first."""
         for ids in self._ids.values():

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from connector.binlog.table_filter import TableFilter
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.copy_guard import TableFenced
+from connector.stream.quarantine.database_fences import DatabaseFences
 from tests.foundation.errors.texts import shown
 from tests.stream.quarantine.bench import (
     BAD,
@@ -20,6 +24,9 @@ from tests.stream.quarantine.bench import (
     quarantined,
     written_rows,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOMY = 1 << 20
 UPDATE = "UPDATE t SET text = UUID()"
@@ -40,6 +47,27 @@ def log() -> Log:
 
 def fences_of(run: Run) -> list[tuple[str, str | None, int, list[str]]]:
     return [(fence.table, fence.key, fence.rows, fence.exempt) for fence in run.fences]
+
+
+class Source:
+    """A server with tables in its database, and how often it was asked for them."""
+
+    def __init__(self, *tables: str) -> None:
+        self.tables = list(tables)
+        self.asked = 0
+
+    def tables_of(self, database: str) -> Iterable[str]:
+        assert database == "shop"
+        self.asked += 1
+        return self.tables
+
+    def lift(self, run: Run, *, exclude: tuple[str, ...] = ()) -> None:
+        """Let the fences of a run be lifted where no table needs them."""
+        self.fences_of(run, exclude).lift(0)
+
+    def fences_of(self, run: Run, exclude: tuple[str, ...] = ()) -> DatabaseFences:
+        tables = TableFilter(("shop.*",), exclude)
+        return DatabaseFences(run.fences, run.encoder.schemas, tables, self.tables_of)
 
 
 def test_one_more_statement_fences_the_tables_that_were_copied_since(
@@ -154,3 +182,55 @@ def test_a_database_that_is_dropped_is_not_fenced_any_more(kafka: Kafka, log: Lo
     run.replay()
     assert folded(kafka, "t") == {2: "text"}
     assert list(run.fences) == []
+
+
+def test_the_fence_of_a_database_is_lifted_when_all_its_tables_are_copied(
+    kafka: Kafka, log: Log
+) -> None:
+    log.transaction(("t", [Row("c", 1)]))
+    log.logged_statement(UPDATE)
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    source = Source("t", "u", "left_out")
+    fences = source.fences_of(run, ("shop.left_out",))
+    fences.lift(0)
+    assert source.asked == 0
+    run.fences.lift("shop", "t", 0)
+    fences.lift(0)
+    log.statement("CREATE TABLE other (id INT)")
+    run.take()
+    fences.lift(0)
+    # Table u is missing, so there is no need to ask again.
+    assert (source.asked, fences_of(run)) == (1, [("*", None, 1, ["t", "other"])])
+    run.fences.lift("shop", "u", 0)
+    fences.lift(0)
+    run.commit()
+    assert (source.asked, list(run.fences)) == (2, [])
+    assert kafka.last_values("p.fences", "shop/") == {}
+
+
+def test_a_table_of_consumers_counts_until_the_log_ends_it(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1)]))
+    log.logged_statement(UPDATE)
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    source = Source("u")
+    run.fences.lift("shop", "u", 0)
+    # The server has dropped table t, and the stream has not come there.
+    source.lift(run)
+    assert [fence.table for fence in run.fences] == ["*"]
+    log.statement("DROP TABLE t")
+    run.deliver()
+    source.lift(run)
+    assert list(run.fences) == []
+
+
+def test_a_fence_that_an_earlier_run_has_left_is_lifted(kafka: Kafka, log: Log) -> None:
+    log.logged_statement(UPDATE)
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    run.fences.lift("shop", "t", 0)
+    run.commit()
+    again = run.next_run("fence-table")
+    Source("t").lift(again)
+    assert list(again.fences) == []

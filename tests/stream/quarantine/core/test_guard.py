@@ -265,7 +265,7 @@ def test_a_key_of_a_table_that_is_fenced_is_not_replayed_alone(kafka: Kafka, log
     run = first.next_run("fence-table")
     run.deliver()
     making: Any = QuarantineAttendant
-    keeper = making(None, "p", run.fences, None, None, None, CLOCK)
+    keeper = making(None, "p", run.fences, None, None, None, None, CLOCK)
     keeper.request(7, {"database": "shop", "table": "t", "key": '{"id":1}'})
     assert not keeper.wants_turn
     one = next(fence for fence in run.fences if fence.key == '{"id":1}')
