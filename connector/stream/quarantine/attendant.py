@@ -76,6 +76,11 @@ class QuarantineAttendant:
         return self._replay is not None or bool(self._requested) or bool(self._fences.exempted)
 
     @property
+    def holds_stream(self) -> bool:
+        """Whether the stream must stop at its current position, so that a replay ends."""
+        return self._replay is not None and self._replay.holds_stream
+
+    @property
     def patience_seconds(self) -> float:
         return _REPLAY_PATIENCE_SECONDS if self.wants_turn else inf
 

@@ -6,12 +6,14 @@ twice. If a row still cannot be written, it stays in quarantine with all changes
 overtake it.
 
 New changes of the table are kept back meanwhile; the fence counts them, and is lifted when nothing
-is left.
+is left. Once everything is written that was kept back before the replay, the stream waits for its
+end. Otherwise a table that changes all the time would keep its fence.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from connector.foundation.contract import Sequence
 from connector.foundation.control_records import QuarantinedRow, QuarantineRecord
 from connector.foundation.errors import DecodeError, UnsupportedChange
 from connector.foundation.errors.code import ErrorCode
@@ -67,11 +69,19 @@ class Replay:
         self._monotonic = monotonic
         self._waiting_since = monotonic()
         self._turn_bytes = 0
+        here = position.between(0)
+        self._begun_seq = str(Sequence(here.epoch, here.file, here.position, here.event, here.row))
+        self._has_caught_up = False
 
     @property
     def done(self) -> bool:
         """Whether every fence was lifted, or has to stay."""
         return not self._left
+
+    @property
+    def holds_stream(self) -> bool:
+        """Whether only changes are left that were kept back since the replay began."""
+        return self._has_caught_up and not self.done
 
     def step(self, now_us: int) -> None:
         """Write the next piece.
@@ -86,6 +96,7 @@ class Replay:
             if key == self._key:
                 self._write(record, event, now_us)
                 self._turn_bytes += len(event)
+                self._has_caught_up = record["seq"] >= self._begun_seq
             if self.done or self._turn_bytes >= _TURN_BYTES:
                 break
         for fence in list(self._left.values()):

@@ -194,6 +194,7 @@ class PipelineParts:
 
     delivery: DeliveryStream
     fences: Fences
+    quarantine: QuarantineAttendant
     copies: Copies
     names: Mapping[str, str]  # of the tables that have had rows, by their topics
     # Quarantine, copies and the others, in the order of their turns.
@@ -269,7 +270,9 @@ def assemble(
     )
     attendants: list[Attendant] = [quarantine, copies, *_heartbeat(settings, source, target, clock)]
     attendants += _listeners(context, position, tables, quarantine, copies, signals)
-    return PipelineParts(delivery, fences, copies, encoder.tables.names, tuple(attendants))
+    return PipelineParts(
+        delivery, fences, quarantine, copies, encoder.tables.names, tuple(attendants)
+    )
 
 
 def _stream_position(source: CheckedSource, recovered: RecoveredState) -> StreamPosition:

@@ -194,7 +194,7 @@ class Pipeline:
         if doubt is not None:
             self._commit_complete()
             raise doubt
-        if self._copies.holds_stream:
+        if self._copies.holds_stream or self._quarantine.holds_stream:
             self._hold(stop)
             return
         now = self._clock.monotonic()
@@ -274,6 +274,7 @@ class Pipeline:
         parts = assemble(context, recovered, source, self._sink, rolled_back, lost)
         opened.callback(parts.close)
         self._delivery, self._copies = parts.delivery, parts.copies
+        self._quarantine = parts.quarantine
         self._attendants, self._names = parts.attendants, parts.names
         self._metrics.copies = parts.copies.metrics
         self._metrics.pace = parts.copies.pace

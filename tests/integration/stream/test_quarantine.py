@@ -8,6 +8,9 @@ import re
 import string
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -200,6 +203,52 @@ def test_a_key_waits_until_its_row_can_be_written(
             5: "free",
         }
     )
+    require_once_in_order(stream)
+
+
+@contextmanager
+def always_changed(stream: Stream, table: str) -> Iterator[None]:
+    """Change a row of a table all the time, in one small transaction after the other."""
+    stopped = threading.Event()
+
+    def change() -> None:
+        number = 0
+        with connect(stream.source, stream.database) as connection, connection.cursor() as cursor:
+            while not stopped.is_set():
+                number += 1
+                cursor.execute(f"UPDATE {table} SET v = '{number}' WHERE id = 2")
+                connection.commit()
+
+    with ThreadPoolExecutor() as pool:
+        changes = pool.submit(change)
+        try:
+            yield
+        finally:
+            stopped.set()
+        changes.result()
+
+
+@full_only
+def test_the_replay_of_a_table_that_always_changes_ends(
+    stream: Stream, connectors: list[ConnectorProcess]
+) -> None:
+    policy = {"quarantine__policy": "fence-table"}
+    stream.execute(TABLE.format("t"))
+    connector = start(stream, connectors, **policy)
+    stream.execute(f"INSERT INTO t VALUES (1, '{random_text(50_000)}'), (2, 'b')")
+    wait_until(lambda: fences(connector.config), connector.output)
+    assert connector.terminate() == 0
+    raise_limits(stream)
+    with always_changed(stream, "t"):
+        connector = start(stream, connectors, **policy, **ROOMY)
+        wait_until(lambda: fences(connector.config)[0]["rows"] > 100, connector.output)
+        code, output = quarantine("replay", connector.config, f"{stream.database}.t")
+        assert (code, "the fence is lifted" in output) == (0, True), output + connector.output()
+    wait_until(
+        lambda: folded(stream.changes(), "t") == rows_of(stream, "t"),
+        connector.output,
+    )
+    assert fences(connector.config) == []
     require_once_in_order(stream)
 
 

@@ -31,8 +31,10 @@ from tests.stream.quarantine.bench import (
     BAD,
     FILE,
     LARGE,
+    NOW_US,
     Kafka,
     Log,
+    Records,
     Row,
     Run,
     folded,
@@ -271,6 +273,28 @@ def test_a_key_of_a_table_that_is_fenced_is_not_replayed_alone(kafka: Kafka, log
     one = next(fence for fence in run.fences if fence.key == '{"id":1}')
     assert one.answered == "7"
     assert one.reason == shown(quarantine_errors.REPLAY_WHOLE)
+
+
+def test_the_replay_of_a_table_that_always_changes_ends(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, LARGE)]))
+    first = Run(kafka, log, "fence-table")
+    first.deliver()
+    run = first.next_run("fence-table", ROOMY)
+    replay = run.open_replay(Records(kafka))
+    for _ in range(10):
+        # As a pipeline: the stream goes on for a transaction, and what was written is committed.
+        if not replay.holds_stream:
+            log.transaction(("t", [Row("u", 1)]))
+            run.take()
+        replay.step(NOW_US)
+        run.commit()
+    assert replay.done
+    assert not replay.holds_stream
+    assert list(run.fences) == []
+    log.transaction(("t", [Row("u", 1, b"last")]))
+    run.deliver()
+    assert folded(kafka, "t") == {1: "last"}
+    assert sequences(kafka, "t") == sorted(set(sequences(kafka, "t")))
 
 
 @pytest.mark.parametrize("policy", ["fence-table", "fence-key"])
