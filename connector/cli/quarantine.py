@@ -106,13 +106,13 @@ def run_replay(arguments: Namespace) -> int:
     """Ask the pipeline to write the held changes of a table, or of one key; wait until it has."""
     settings, name = loaded(arguments.config), arguments.table
     asked = topics.request_replay(settings, name, arguments.key)
-    if not _wait(settings, asked.fences, str(asked.offset)):
+    if not _wait(settings, asked.fences, asked.offset):
         return EXIT_DEFINITE
     _require_copy(settings, arguments.config, name)
     return 0
 
 
-def _wait(settings: Settings, wanted: list[Fence], request: str) -> bool:
+def _wait(settings: Settings, wanted: list[Fence], request: int) -> bool:
     """Wait for the outcome of a replay, and print it; return whether everything is written."""
     console = Console()
     name = visible(wanted[0].name)
@@ -127,8 +127,9 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> bool:
                 for fence in _fences(settings)
                 if (fence.name, fence.key, fence.since_seq) in known
             ]
-            running = [fence for fence in left if fence.replay == request]
-            answered = [fence for fence in left if fence.answered == request]
+            # A later request for the same fences takes the place of this one.
+            running = [fence for fence in left if _is_from(fence.replay, request)]
+            answered = [fence for fence in left if _is_from(fence.answered, request)]
             taken_up = taken_up or bool(running or answered)
             if not left or (answered and not running):
                 break
@@ -154,6 +155,10 @@ def _wait(settings: Settings, wanted: list[Fence], request: str) -> bool:
             soft_wrap=True,
         )
     return False
+
+
+def _is_from(number: str | None, request: int) -> bool:
+    return number is not None and int(number) >= request
 
 
 def _require_copy(settings: Settings, config: Path, name: str) -> None:

@@ -101,7 +101,8 @@ class QuarantineAttendant:
         wanted = [fence for fence in fenced if key is None or key == fence.key]
         for fence in wanted:
             fence.replay = request
-            if key is not None and fenced.whole is not None:
+            # A replay of the whole table writes the changes of the key, too.
+            if key is not None and fenced.whole is not None and fenced.whole.replay is None:
                 fence.answered, fence.replay = request, None
                 fence.reason = str(RequestRefused(quarantine_errors.REPLAY_WHOLE))
             self._fences.change(fence)

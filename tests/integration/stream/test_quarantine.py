@@ -113,6 +113,11 @@ def ids(changes: list[Seen], table: str) -> list[int]:
     return [change.key["id"] for change in changes if change.topic.endswith(f".{table}")]
 
 
+def requests(stream: Stream) -> list[Seen]:
+    found = read_committed(stream.broker, stream.prefix, control=True)
+    return [record for record in found if record.topic.endswith(".commands")]
+
+
 def require_once_in_order(stream: Stream) -> None:
     wait_until_settled(stream.broker, stream.prefix)
     found = stream.changes()
@@ -457,6 +462,16 @@ def test_a_fence_says_how_it_is_lifted(stream: Stream, connectors: list[Connecto
     said = shown_by_fence(quarantine_errors.KEPT_BACK, table=name, why=why)
     assert (code, said in output) == (3, True), output
     assert "give the pipeline a new name" not in output + connector.output()
+
+    # A pipeline that takes up two requests at once answers both of them.
+    assert connector.terminate() == 0
+    command = ("quarantine", "replay", str(connector.config), name)
+    with ThreadPoolExecutor() as pool:
+        both = pool.submit(forked_command.run_all, [command, command], COLUMNS="200")
+        wait_until(lambda: len(requests(stream)) == 3, lambda: str(requests(stream)))
+        start(stream, connectors, quarantine__policy="fence-table")
+        for done in both.result():
+            assert (done.returncode, said in done.stdout) == (3, True), done.stdout + done.stderr
 
 
 def test_a_request_waits_for_a_pipeline(stream: Stream, connectors: list[ConnectorProcess]) -> None:

@@ -275,6 +275,24 @@ def test_a_key_of_a_table_that_is_fenced_is_not_replayed_alone(kafka: Kafka, log
     assert one.reason == shown(quarantine_errors.REPLAY_WHOLE)
 
 
+def test_a_key_is_replayed_with_its_table(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, BAD)]))
+    first = Run(kafka, log, "fence-key")
+    first.deliver()
+    log.transaction(("t", [Row("c", 2, BAD)]))
+    run = first.next_run("fence-table")
+    run.deliver()
+    making: Any = QuarantineAttendant
+    keeper = making(None, "p", run.fences, None, None, None, None, CLOCK)
+    table = {"database": "shop", "table": "t"}
+    keeper.request(7, table)
+    keeper.request(8, {**table, "key": '{"id":1}'})
+    assert [(fence.key, fence.replay, fence.answered) for fence in run.fences] == [
+        ('{"id":1}', "8", None),
+        (None, "7", None),
+    ]
+
+
 def test_the_replay_of_a_table_that_always_changes_ends(kafka: Kafka, log: Log) -> None:
     log.transaction(("t", [Row("c", 1, LARGE)]))
     first = Run(kafka, log, "fence-table")
