@@ -8,17 +8,22 @@ index, is split at a key that the server finds there, again and again:
                  the next key that exists: the next part begins with it
 
 Only the server compares keys, so the parts are right for every collation. A value between two
-others is a guess that only has to be good for speed.
+others is a guess that only has to be good for speed: if its halves are too unequal, or if the
+server refuses it, the next guess is tried.
 """
 
 import heapq
+import unicodedata
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import count
 from typing import Final
 
+from connector.binlog.character_sets import decode_leniently
 from connector.foundation.contract import INTEGER_TYPES
+from connector.foundation.errors import SourceRefused
 from connector.replication.protocol.result_set import CellRows
 from connector.stream.snapshot.keyset import select_rows
 from connector.stream.source.select_session import SelectSession
@@ -30,6 +35,8 @@ from stream_jobs.tables.load_state import LoadPart
 PARTS_MAX: Final = 64
 # An estimate is rarely better.
 _LEAST_SHARE: Final = 0.5
+# Of the smaller half of a part: no other guess is tried.
+_GOOD_SHARE: Final = 0.25
 
 
 def key_parts(session: SelectSession, table: SelectedTable, rows_of_a_part: int) -> list[LoadPart]:
@@ -45,12 +52,12 @@ def key_parts(session: SelectSession, table: SelectedTable, rows_of_a_part: int)
     found: list[LoadPart] = []
     while left and len(left) + len(found) < PARTS_MAX:
         rows, _, part = heapq.heappop(left)
-        border = keys.border(part) if -rows >= (1 + _LEAST_SHARE) * rows_of_a_part else None
-        if border is None:
+        is_large = -rows >= (1 + _LEAST_SHARE) * rows_of_a_part
+        halves = keys.halves(part, -rows) if is_large else []
+        if not halves:
             found.append(part)
-            continue
-        for half in (LoadPart(part.low, border), LoadPart(border, part.high)):
-            heapq.heappush(left, (-keys.estimated(half), next(numbers), half))
+        for rows_of_half, half in halves:
+            heapq.heappush(left, (-rows_of_half, next(numbers), half))
     return _in_order([*found, *(part for _, _, part in left)])
 
 
@@ -72,6 +79,7 @@ class _Keys:
         self._column = table.order_columns[0]
         names = [column["name"] for column in table.schema.columns]
         self._place = names.index(self._column.name)
+        self._charset = table.schema.columns[self._place].get("charset", "")
 
     def estimated(self, part: LoadPart) -> int:
         """Return about how many rows a part has."""
@@ -83,18 +91,33 @@ class _Keys:
         # The optimiser knows that there are none if it does not say how many.
         return int(rows[0]["rows"] or 0) if rows else 0
 
-    def border(self, part: LoadPart) -> str | None:
-        """Return the literal of a key in the middle of a part, which is not its first one."""
+    def halves(self, part: LoadPart, rows: int) -> list[tuple[int, LoadPart]]:
+        """Return the halves of a part with `rows`, and their rows; [] if it has only one key."""
         first, last = self._key(part, ()), self._key(part, (), "DESC")
         if first is None or last is None or first == last:
-            return None
+            return []
         after = f"{self._column.expression} > {self._column.literal(first)}"
-        for guess in guesses(self._column, first, last):
-            at = f"{self._column.expression} >= {guess}"
-            key = self._key(part, (after, at))
-            if key is not None and key != last:
-                return self._column.literal(key)
-        return self._column.literal(last)
+        best: list[tuple[int, LoadPart]] = []
+        smaller = -1
+        for guess in guesses(self._column, self._charset, first, last):
+            key: bytes | None = None
+            # A character that the character set of the column does not have.
+            with suppress(SourceRefused):
+                key = self._key(part, (after, f"{self._column.expression} >= {guess}"))
+            if key is None or key == last:
+                continue
+            found = self._halves(part, key)
+            found_smaller = min(estimated for estimated, _ in found)
+            if found_smaller > smaller:
+                best, smaller = found, found_smaller
+            if smaller >= _GOOD_SHARE * rows:
+                break
+        return best or self._halves(part, last)
+
+    def _halves(self, part: LoadPart, key: bytes) -> list[tuple[int, LoadPart]]:
+        border = self._column.literal(key)
+        both = LoadPart(part.low, border), LoadPart(border, part.high)
+        return [(self.estimated(half), half) for half in both]
 
     def _key(self, part: LoadPart, more: tuple[str, ...], order: str = "ASC") -> bytes | None:
         """Return the first key of a part that meets conditions."""
@@ -113,14 +136,19 @@ class _Keys:
         return [*conditions, f"{expression} < {part.high}"] if part.high else conditions
 
 
-def guesses(column: KeyColumn, first: bytes, last: bytes) -> Iterator[str]:
-    """Yield literals between two keys, the best one first; none for types without a middle."""
+def guesses(column: KeyColumn, charset: str, first: bytes, last: bytes) -> Iterator[str]:
+    """Yield literals between two keys, the best one first; none for types without a middle.
+
+    `charset` is MySQL's name of the character set of a text.
+    """
     if column.packed_type or column.type in ("binary", "varbinary"):
         yield column.literal(_between_bytes(first, last))
         return
     if column.type in ("char", "varchar"):
-        for text in _between_texts(first, last):
-            yield column.literal(text)
+        both = (decode_leniently(key, charset) for key in (first, last))
+        for text in dict.fromkeys(_between_texts(*both)):
+            # The server converts it to the character set of the column.
+            yield f"_utf8mb4 X'{text.encode().hex()}'"
         return
     between = _BETWEEN.get(column.type)
     if between is not None:
@@ -160,6 +188,7 @@ _BETWEEN: Final[dict[str, Callable[[str, str], str]]] = {
 }
 # Bytes after the first difference that count.
 _COUNTED: Final = 8
+_SURROGATES: Final = range(0xD800, 0xE000)
 
 
 def _between_bytes(first: bytes, last: bytes) -> bytes:
@@ -169,23 +198,31 @@ def _between_bytes(first: bytes, last: bytes) -> bytes:
     return first[:place] + ((low + high + 1) // 2).to_bytes(_COUNTED, "big")[: len(last) - place]
 
 
-def _between_texts(first: bytes, last: bytes) -> Iterator[bytes]:
-    """Yield texts of ASCII between two keys, as far as their bytes say that."""
-    place = _difference(first, last)
-    prefix = last[:place]
-    low = first[place] if place < len(first) else 0x20
-    high = last[place] if place < len(last) else 0x20
-    low, high = sorted((min(low, 0x7E), min(high, 0x7E)))
-    middle = (low + high + 1) // 2
-    if middle > low:
-        yield prefix + bytes([middle])
+def _between_texts(first: str, last: str) -> Iterator[str]:
+    """Yield texts between two keys, as far as their characters say that."""
+    # Some collations compare code points, others first the letters without case and accents.
+    for low, high in ((first, last), (_letters(first), _letters(last))):
+        place = _difference(low, high)
+        yield high[:place] + _between_characters(low[place:] or " ", high[place:] or " ")
     # Both begin alike: what follows decides.
-    for byte in b"8Tm":
-        yield prefix + bytes([low, byte])
+    place = _difference(first, last)
+    for character in "8Tm":
+        yield first[: place + 1] + character
 
 
-def _difference(first: bytes, last: bytes) -> int:
-    """Return the place of the first byte that differs."""
+def _between_characters(first: str, last: str) -> str:
+    """Return a character between those with which two texts begin."""
+    middle = (ord(first[0]) + ord(last[0]) + 1) // 2
+    # Surrogates are no characters.
+    return chr(_SURROGATES.stop if middle in _SURROGATES else middle)
+
+
+def _letters(text: str) -> str:
+    return "".join(unicodedata.normalize("NFD", character)[0] for character in text).upper()
+
+
+def _difference(first: bytes | str, last: bytes | str) -> int:
+    """Return the place of the first byte, or character, that differs."""
     pairs = enumerate(zip(first, last, strict=False))
     differing = (place for place, (one, other) in pairs if one != other)
     return next(differing, min(len(first), len(last)))

@@ -32,6 +32,26 @@ KEYS = {
         "k VARCHAR(40), PRIMARY KEY (k)",
         "CONCAT(ELT(1 + n % 3, 'ä', 'Z', 'a'), n)",
     ),
+    "a text of both cases": (
+        "k VARCHAR(40), PRIMARY KEY (k)",
+        "CONCAT(CHAR(65 + n % 26 + 32 * (n DIV 26 % 2)), MD5(n))",
+    ),
+    "a text in Cyrillic": (
+        "k VARCHAR(40) CHARACTER SET utf8mb4, PRIMARY KEY (k)",
+        "CONCAT(CHAR(0xD090 + n % 32 USING utf8mb4), n)",
+    ),
+    "a text in kana": (
+        "k VARCHAR(40) CHARACTER SET utf8mb4, PRIMARY KEY (k)",
+        "CONCAT(CHAR(0xE38182 + n % 60 USING utf8mb4), n)",
+    ),
+    "kana in Shift JIS": (
+        "k VARCHAR(40) CHARACTER SET sjis, PRIMARY KEY (k)",
+        "CONCAT(CHAR(0xE38182 + n % 60 USING utf8mb4), n)",
+    ),
+    "a text in UTF-16": (
+        "k VARCHAR(40) CHARACTER SET utf16, PRIMARY KEY (k)",
+        "CONCAT('user', LPAD(n, 8, '0'))",
+    ),
     "a label": ("k ENUM('a','b'), m INT, PRIMARY KEY (k, m)", "1 + n % 2"),
 }
 

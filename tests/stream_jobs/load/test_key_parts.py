@@ -35,14 +35,37 @@ def column(kind: str, packed: str = "") -> KeyColumn:
     ],
 )
 def test_a_value_between_two_keys(kind: str, first: bytes, last: bytes, guess: str) -> None:
-    assert next(guesses(column(kind), first, last)) == guess
+    assert next(guesses(column(kind), "utf8mb4", first, last)) == guess
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        # Cyrillic: the first bytes of both are alike, and half a character is no text.
+        ("Д1", "Щ2", ["П", "Д8", "ДT", "Дm"]),
+        ("あ", "ん", ["に", "あ8", "あT", "あm"]),
+        # Without case and accents.
+        ("ä1", "Z2", ["\x9f", "N", "ä8", "äT", "äm"]),
+        ("user1", "USER9", ["e", "USER5", "u8", "uT", "um"]),
+        # Halves of surrogate pairs are no characters.
+        ("\ud000", "\ue100", ["\ue000", "\u7908", "\ud0008", "\ud000T", "\ud000m"]),
+        ("a", "ab", ["aA", "A1", "a8", "aT", "am"]),
+    ],
+)
+def test_texts_between_two_others(first: str, last: str, expected: list[str]) -> None:
+    for charset, codec in (("utf8mb4", "utf-8"), ("utf16", "utf-16-be")):
+        both = first.encode(codec), last.encode(codec)
+        found = guesses(column("varchar"), charset, *both)
+        assert [bytes.fromhex(guess[11:-1]).decode() for guess in found] == expected
 
 
 def test_a_uuid_between_two_others() -> None:
     low, high = bytes(16), b"\xff" * 16
-    assert next(guesses(column("binary", "UUID"), low, high)) == (f"CAST(X'80{'00' * 7}' AS UUID)")
+    assert next(guesses(column("binary", "UUID"), "", low, high)) == (
+        f"CAST(X'80{'00' * 7}' AS UUID)"
+    )
 
 
 @pytest.mark.parametrize(("kind", "first"), [("date", b"0000-00-00"), ("time", b"00:00:00")])
 def test_some_keys_have_no_middle(kind: str, first: bytes) -> None:
-    assert not list(guesses(column(kind), first, b"2026-01-01"))
+    assert not list(guesses(column(kind), "", first, b"2026-01-01"))
