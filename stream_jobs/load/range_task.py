@@ -113,9 +113,14 @@ def is_same_table(table: SelectedTable, schema_id: str, load: TableLoad) -> bool
     return table.schema.schema_id == schema_id and key == load.key
 
 
+def is_proven_by_gtids(moment: SourceMoment) -> bool:
+    """Return whether any server can tell that it has everything before a moment."""
+    return moment.flavour == "mysql" and moment.gtid is not None
+
+
 def delivered_position(session: SelectSession, moment: SourceMoment) -> watermark.DeliveredPosition:
     """Return what a SELECT must see. Raises MirrorError on a server that cannot tell."""
-    by_gtid = moment.flavour == "mysql" and moment.gtid is not None
+    by_gtid = is_proven_by_gtids(moment)
     if not by_gtid and session.identity.server_uuid != moment.server:
         raise MirrorError(load_errors.OTHER_SERVER, server=session.name)
     place = watermark.LogPosition.parse(moment.position)

@@ -2,7 +2,8 @@
 
 A load begins at the newest progress record: its sequence is the watermark. What was read of a part
 is committed together with the key of its last row. So a load continues, after any crash, with what
-is not committed. If the table is altered meanwhile, the load begins again, at a later watermark.
+is not committed. If the table is altered meanwhile, the load begins again, at a later watermark;
+also if the source has become another server, and no GTIDs tell what it has.
 """
 
 import threading
@@ -23,7 +24,7 @@ from stream_jobs.delta.housekeeping import is_checkpoint_due, write_checkpoint
 from stream_jobs.errors import MirrorError, shard_errors
 from stream_jobs.load import load_errors
 from stream_jobs.load.key_parts import key_parts
-from stream_jobs.load.range_task import RangeResult, is_same_table
+from stream_jobs.load.range_task import RangeResult, is_proven_by_gtids, is_same_table
 from stream_jobs.source.column_types import ColumnType, holds_all_values
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import all_columns
@@ -138,6 +139,7 @@ def opened_loading(
     if own is not None and known is not None:
         is_same = own.progress.schema_id == schema.schema_id
         is_same = is_same and is_same_table(table, schema.schema_id, known)
+        is_same = is_same and not _is_of_earlier_server(known.watermark, session, moment)
         if known.phase != "reading":
             return TableLoading(wanted, own, check_owner, services.rewriting)
         if is_same:
@@ -201,6 +203,17 @@ def refuse_own_transactions(session: SelectSession, moment: DeliveredPosition) -
         raise MirrorError(load_errors.OWN_TRANSACTIONS, server=session.name, gtids=gtids)
 
 
+def _is_of_earlier_server(
+    watermark: SourceMoment, session: SelectSession, moment: DeliveredPosition
+) -> bool:
+    """Return whether the connector reads the server of the session now, and another one before.
+
+    Then nobody can tell whether the server has everything before the watermark.
+    """
+    server = session.identity.server_uuid
+    return not is_proven_by_gtids(watermark) and watermark.server != server == moment.server_uuid
+
+
 def _refuse_unfit(wanted: WantedLoad) -> None:
     if wanted.mode.name != "current":
         raise MirrorError(load_errors.OTHER_MODE, table=wanted.schema.name, mode=wanted.mode.name)
@@ -239,7 +252,7 @@ def _created(
 
 
 def _begin_again(own: MirrorTable, wanted: WantedLoad, load: TableLoad) -> None:
-    """Take away what was read before the table was altered."""
+    """Take away what was read of the table as it was, or from an earlier server."""
     progress = _progress(wanted.schema, own.progress.offsets, load)
     own.commit_new_load(wanted.schema, wanted.mode.columns, progress)
 

@@ -14,7 +14,7 @@ import pytest
 
 from connector.foundation.errors.message import Message
 from connector.stream.snapshot import copy_errors
-from local_stack import connect
+from local_stack import MariadbServer, connect
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
@@ -27,6 +27,8 @@ from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_table import MirrorTable
 from tests import forked_command
 from tests.foundation.errors.texts import text_of
+from tests.integration.database_stream import new_stream
+from tests.integration.ended_topics import end_topics
 from tests.integration.harness import wait_until, wait_until_settled
 from tests.integration.mirror.conftest import Job, SparkJob
 from tests.stream_jobs.iceberg.readers import pyiceberg_rows
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from local_stack import KafkaBroker
     from stream_jobs.load.range_task import RangeJob, RangeResult
     from tests.integration.database_stream import Stream
     from tests.integration.harness import ConnectorProcess
@@ -262,6 +265,44 @@ def test_a_table_that_is_altered_is_loaded_again(stream: Stream, own_job: Job) -
     assert own_job.exit_code == 0, lines
     expected = [(number, "x", 5) for number in range(1, ROWS + 1)]
     assert own_job.rows("t", "id", "name", "extra", database=stream.database) == expected
+
+
+def test_a_load_begins_again_when_mariadb_has_another_identity(
+    kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        server = stack.enter_context(MariadbServer(tmp_path / "mariadb"))
+        stream = new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
+        stack.callback(end_topics, stream.broker, stream.prefix)
+        kafka = stack.enter_context(closing(Kafka(stream.broker.bootstrap, stream.prefix)))
+        job = Job(kafka, tmp_path)
+        fill(stream, "t")
+        with stream.connector(**MIRROR) as connector:
+            wait_for_states(connector, 1)
+            wait_until_settled(stream.broker, stream.prefix)
+            load, read = job.load_range, list[int]()
+
+            def broken(job: RangeJob) -> RangeResult:
+                read.append(job.place)
+                if len(read) == 3:
+                    raise KeyError(job.place)
+                return load(job)
+
+            job.load_range = broken  # type: ignore[method-assign]
+            job.run(first_load=url(stream) | {"connections": 1})
+            job.load_range = load  # type: ignore[method-assign]
+            stream.execute("SET GLOBAL server_id = 77")
+            lines = job.run(first_load=url(stream))
+            assert load_waits(lines) == [load_errors.OTHER_SERVER.code]
+            assert 0 < len(mirrored(stream, job, "t")) < ROWS
+        with stream.connector(**MIRROR) as connector:
+            stream.execute("UPDATE t SET name = 'x' WHERE id < 9")
+            stream.wait_for_changes(8, connector)
+            wait_until_settled(stream.broker, stream.prefix)
+            lines = job.run(first_load=url(stream))
+        assert job.exit_code == 0, lines
+        assert not load_waits(lines)
+        assert mirrored(stream, job, "t") == names(stream, "t")
 
 
 def test_without_a_source_nothing_is_applied(stream: Stream, own_job: Job) -> None:
