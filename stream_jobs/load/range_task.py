@@ -4,10 +4,14 @@ A range is read by several short SELECTs, each of which continues after the last
 before. Each of them sees everything that was delivered before the watermark. If the table is not
 the one that the load has begun with, before or after the SELECTs, nothing is written.
 
+Rows become columns in pieces while they arrive, so wide rows after small ones take no more memory:
+a SELECT is left as soon as the range has enough bytes.
+
 A Python worker keeps its session for the next range.
 """
 
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
@@ -21,6 +25,7 @@ from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.replication.protocol.result_set import CellRows
 from connector.replication.read_pace import chunk_rows
+from connector.replication.server.identity import other_server_error
 from connector.stream.snapshot import watermark
 from connector.stream.snapshot.keyset import select_chunk
 from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
@@ -92,19 +97,24 @@ def _load(job: RangeJob, part: LoadPart) -> RangeResult:
     if delivered.gtid_set is not None:
         refuse_late(session, delivered.gtid_set)
     reader = _Reader(job, session, table, delivered)
-    pieces: list[pa.Table] = []
-    rows, after, done = 0, part.last_key, False
-    while rows < job.rows_max and reader.bytes < job.task.bytes_max and not done:
-        cells, done = reader.next(part, after)
-        if cells.rows:
-            after = cells.of_last(reader.key_places)
-            pieces.append(_stored(job, table, cells))
-            rows += cells.rows
+    done = False
+    while reader.has_room and not done:
+        done = reader.read()
+    if session.is_closed:
+        session = _same_session(job, session)
     if SelectedTable.describe(session, job.database, job.table) != table:
         return RangeResult(part, is_changed=True)
-    files = _write(job, pa.concat_tables(pieces)) if pieces else ()
-    last = tuple(cell.hex() for cell in after)
-    return RangeResult(LoadPart(part.low, part.high, last, done), rows, files)
+    files = _write(job, pa.concat_tables(reader.pieces)) if reader.pieces else ()
+    last = tuple(cell.hex() for cell in reader.after)
+    return RangeResult(LoadPart(part.low, part.high, last, done), reader.rows, files)
+
+
+def _same_session(job: RangeJob, closed: SelectSession) -> SelectSession:
+    """Return another session on the server of one that was closed."""
+    session = _session(job.source, job.settings)
+    if session.identity.server_uuid != closed.identity.server_uuid:
+        raise other_server_error(session.name)
+    return session
 
 
 def is_same_table(table: SelectedTable, schema_id: str, load: TableLoad) -> bool:
@@ -138,9 +148,15 @@ def refuse_late(session: SelectSession, gtid_set: str, seconds: int = _LAG_SECON
         raise MirrorError(load_errors.LAGS, server=session.name)
 
 
-# Of the first SELECT of a range; the next ones have more, as long as they are short and small.
+# Of the first SELECT of a table; the next ones have more, as long as they are short and small.
 _FIRST_ROWS: Final = 5_000
 _CHUNK_BYTES: Final = 16 * 1024 * 1024
+# By table, for the next range: to leave a SELECT early costs a session.
+_limits: dict[tuple[str, str], int] = {}
+
+
+class _EnoughError(Exception):
+    """The range has all bytes that it may have, and the SELECT has more."""
 
 
 class _Reader:
@@ -153,44 +169,69 @@ class _Reader:
         table: SelectedTable,
         delivered: watermark.DeliveredPosition,
     ) -> None:
-        self.bytes = 0
+        self.rows = 0
+        # What was read, with the columns of the mirror.
+        self.pieces: list[pa.Table] = []
+        self._part = job.load.parts[job.place]
+        # The last key that was read.
+        self.after = self._part.last_key
         names = [column["name"] for column in table.schema.columns]
-        self.key_places = [names.index(column.name) for column in table.order_columns]
+        self._key_places = [names.index(column.name) for column in table.order_columns]
+        self._bytes = 0
         self._job = job
         self._session = session
         self._table = table
         self._delivered = delivered
-        self._limit = _FIRST_ROWS
         # A worker that is to end is killed.
         self._closing = Event()
 
-    def next(self, part: LoadPart, after: list[bytes]) -> tuple[SelectedCells, bool]:
-        """Return the rows after a key, and whether they are the last ones of the part."""
-        while True:
-            limit, began = self._limit, CLOCK.monotonic()
-            try:
-                read: Callable[[str], CellRows] = partial(self._select, part, after, limit)
-                rows, _ = watermark.read_after_delivered(
-                    self._session, self._delivered, read, self._closing, transactional=True
-                )
-            except (errors.SourceUnavailable, errors.SourceRefused) as error:
-                if error.number not in TIMEOUTS or limit == 1:
-                    raise
-                self._limit = max(1, limit // 2)
-                continue
-            self.bytes += rows.size
-            seconds = CLOCK.monotonic() - began
-            fitting = _CHUNK_BYTES * max(1, rows.count) // max(1, rows.size)
-            self._limit = max(1, min(chunk_rows(2 * limit, rows.count, seconds), fitting))
-            return SelectedCells(rows, len(self._table.schema.columns)), rows.count < limit
+    @property
+    def has_room(self) -> bool:
+        """Whether the range may have more rows."""
+        return self.rows < self._job.rows_max and self._bytes < self._job.task.bytes_max
 
-    def _select(self, part: LoadPart, after: list[bytes], limit: int, lock: str) -> CellRows:
+    def read(self) -> bool:
+        """Read the next rows; return whether they are the last ones of the part."""
+        name = self._job.database, self._job.table
+        limit, began = _limits.get(name, _FIRST_ROWS), CLOCK.monotonic()
+        rows, size = self.rows, self._bytes
+        try:
+            select: Callable[[str], None] = partial(self._select, limit)
+            watermark.read_after_delivered(
+                self._session, self._delivered, select, self._closing, transactional=True
+            )
+            is_last = self.rows - rows < limit
+        except _EnoughError:
+            is_last = False
+        except (errors.SourceUnavailable, errors.SourceRefused) as error:
+            if error.number not in TIMEOUTS or limit == 1:
+                raise
+            _limits[name] = max(1, limit // 2)
+            return False
+        seconds = CLOCK.monotonic() - began
+        rows, size = self.rows - rows, self._bytes - size
+        fitting = _CHUNK_BYTES * max(1, rows) // max(1, size)
+        _limits[name] = max(1, min(chunk_rows(2 * limit, rows, seconds), fitting))
+        return is_last
+
+    def _select(self, limit: int, lock: str) -> None:
         before, hint = time_limits(self._session, self._job.settings)
-        span = KeyRange(part.low, part.high)
-        sql = select_chunk(self._table, span, after, "", limit, hint)
-        rows = CellRows()
-        self._session.read_rows(f"{before}{sql}{lock}", rows)
-        return rows
+        span = KeyRange(self._part.low, self._part.high)
+        sql = select_chunk(self._table, span, self.after, "", limit, hint)
+        pieces = self._session.read_cells(f"{before}{sql}{lock}", _CHUNK_BYTES)
+        with closing(pieces):
+            for piece, is_whole in pieces:
+                self._take(piece)
+                if self._bytes >= self._job.task.bytes_max and not is_whole:
+                    raise _EnoughError
+
+    def _take(self, piece: CellRows) -> None:
+        self._bytes += piece.size
+        cells = SelectedCells(piece, len(self._table.schema.columns))
+        if cells.rows:
+            self.rows += cells.rows
+            self.after = cells.of_last(self._key_places)
+            self.pieces.append(_stored(self._job, self._table, cells))
 
 
 def _stored(job: RangeJob, table: SelectedTable, cells: SelectedCells) -> pa.Table:
@@ -265,3 +306,4 @@ def close_sessions() -> None:
     for session in _sessions.values():
         session.close()
     _sessions.clear()
+    _limits.clear()

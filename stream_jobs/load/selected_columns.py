@@ -37,9 +37,9 @@ class SelectedCells:
     """The cells of the rows of a SELECT."""
 
     def __init__(self, rows: CellRows, width: int) -> None:
-        """Take the rows, which have `width` cells each."""
-        data, bounds, nulls = rows.take()
+        """Take the rows, which have `width` cells each; `rows` has none then."""
         self.rows = int(rows.count)
+        data, bounds, nulls = rows.take()
         self._width = width
         self._nulls = np.frombuffer(nulls, np.bool_)
         if len(self._nulls) != self.rows * width:

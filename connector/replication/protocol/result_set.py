@@ -303,5 +303,10 @@ class CellRows(RowReceiver):
         return len(self._data)
 
     def take(self) -> tuple[bytes, bytes, bytes]:
-        """Return `data`, `bounds` and `nulls` of all rows."""
-        return self._data.getvalue(), self._bounds.getvalue(), self._nulls.getvalue()
+        """Return `data`, `bounds` and `nulls` of all rows, and begin again without rows."""
+        taken = self._data.getvalue(), self._bounds.getvalue(), self._nulls.getvalue()
+        self._data = BytesWriter()
+        self._bounds = BytesWriter()
+        self._nulls = BytesWriter()
+        self.count = 0
+        return taken

@@ -10,7 +10,12 @@ from typing import Self
 from connector.foundation.errors import SourceUnavailable
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication import dump_errors
-from connector.replication.protocol.result_set import ResultSet, RowReceiver, TextRows
+from connector.replication.protocol.result_set import (
+    CellRows,
+    ResultSet,
+    RowReceiver,
+    TextRows,
+)
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.server_error_numbers import server_error
 from connector.replication.server.shared_socket import SharedSocket
@@ -112,6 +117,27 @@ class SelectSession:
     def read_rows(self, sql: str, receiver: RowReceiver) -> None:
         """Run a SELECT and give its rows to `receiver`."""
         self._run(sql, receiver)
+
+    def read_cells(self, sql: str, bytes_max: int) -> Generator[tuple[CellRows, bool], None, None]:
+        """Run a SELECT and yield its rows in pieces, each with little more than `bytes_max` bytes.
+
+        Each comes with a flag that marks the last one. Take the rows out of each piece: the next
+        one is the same object. If it is not wanted, close the generator, and with it the session.
+        """
+        rows = CellRows()
+        result = ResultSet(self.name, rows)
+        try:
+            self._ask(sql)
+            while not result.ended:
+                self._receive(result)
+                if rows.size >= bytes_max and not result.ended:
+                    yield rows, False
+            if result.error is not None:
+                raise server_error(self.name, result.error.code, result.error.message)
+            yield rows, True
+        finally:
+            if not result.ended:
+                self.close()
 
     def close(self) -> None:
         """End the connection; a running statement raises SourceUnavailable. Idempotent."""

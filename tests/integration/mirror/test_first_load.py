@@ -18,7 +18,7 @@ from local_stack import MariadbServer, connect
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
-from stream_jobs.load import load_errors
+from stream_jobs.load import load_errors, range_task
 from stream_jobs.run.many_jobs import Pipeline, SharedOutput, run_pipelines
 from stream_jobs.run.metrics import JobMetrics
 from stream_jobs.run.status_lines import StatusLines
@@ -292,7 +292,7 @@ def test_a_load_begins_again_when_mariadb_has_another_identity(
             job.run(first_load=url(stream) | {"connections": 1})
             job.load_range = load  # type: ignore[method-assign]
             stream.execute("SET GLOBAL server_id = 77")
-            lines = job.run(first_load=url(stream))
+            lines = job.run(first_load=url(stream) | {"connections": 1})
             assert load_waits(lines) == [load_errors.OTHER_SERVER.code]
             assert 0 < len(mirrored(stream, job, "t")) < ROWS
         with stream.connector(**MIRROR) as connector:
@@ -324,6 +324,45 @@ def test_without_a_source_nothing_is_applied(stream: Stream, own_job: Job) -> No
     cut = CutStore(storage_of(f"{own_job.folder}/mirror"), "").latest()
     assert cut is not None
     assert list(cut.tables) == [f"{stream.database}.t"]
+
+
+def test_wide_rows_after_small_ones_are_read_piece_by_piece(
+    either_stream: Stream, job_of_either: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream, job = either_stream, job_of_either
+    bytes_max, piece, wide = 1024 * 1024, 256 * 1024, 20_000
+    monkeypatch.setattr(range_task, "_CHUNK_BYTES", piece)
+    stream.execute("CREATE TABLE t (id INT PRIMARY KEY, doc LONGBLOB)")
+    numbers = ", ".join(f"({number}, REPEAT('x', {number % 7}))" for number in range(ROWS))
+    stream.execute(
+        f"INSERT INTO t VALUES {numbers}",
+        f"INSERT INTO t SELECT id + {ROWS}, REPEAT('y', {wide} + id) FROM t",
+    )
+    rows: list[int] = []
+    load = job.load_range
+
+    def counted(job: RangeJob) -> RangeResult:
+        result = load(job)
+        rows.append(result.rows)
+        return result
+
+    job.load_range = counted  # type: ignore[method-assign]
+    with stream.connector(**MIRROR) as connector:
+        wait_for_states(connector, 1)
+        wait_until_settled(stream.broker, stream.prefix)
+        lines = job.run(
+            first_load=url(stream) | {"range_rows": 100_000},
+            kafka={"max_bytes_per_task": bytes_max},
+        )
+    assert job.exit_code == 0, lines
+    assert not load_waits(lines)
+    docs = job.rows("t", "id", "doc", database=stream.database)
+    loaded = [(number, doc[:1], len(doc)) for number, doc in docs]
+    assert loaded == [(n, b"x"[: n % 7], n % 7) for n in range(ROWS)] + [
+        (n, b"y", wide + n - ROWS) for n in range(ROWS, 2 * ROWS)
+    ]
+    # The small rows come first; then each range ends with the piece that fills it.
+    assert max(rows[1:]) * wide <= bytes_max + 2 * piece
 
 
 def test_a_mode_that_keeps_changes_cannot_be_loaded(stream: Stream, own_job: Job) -> None:
