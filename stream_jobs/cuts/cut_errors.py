@@ -41,6 +41,17 @@ NOT_COVERED = notice(
     cause="The connector writes changes and progress in one transaction. The tables go on without "
     "cuts.",
 )
+LOWER = notice(
+    "M830",
+    "there is no cut: the sequence of the topics has begun again, below that of cut {number}, and "
+    "these tables of it were not made again: {tables}",
+    "let each of them be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild` if it "
+    "is set aside, else stop the job and remove the folder of its mirror",
+    cause="The topics were deleted, and the pipeline has started over: after a failover, or a "
+    "reset of the source's log, its sequences are lower than before. What the tables have is "
+    "above, so they are at no moment of the new sequence. The tables go on without cuts.",
+    example={"number": 42, "tables": ("erp.orders",)},
+)
 NO_CUT = ErrorCode(
     "M807",
     "the mirror at {path} has no cut {wanted}",

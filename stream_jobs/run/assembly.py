@@ -27,7 +27,8 @@ from stream_jobs.load import load_errors
 from stream_jobs.load.loader import Loader, LoadPlan, RangeRunner, Teller
 from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.run.batch import BatchApplier
-from stream_jobs.run.cut_coordinator import CutCoordinator, CutHistory
+from stream_jobs.run.cut_coordinator import CutCoordinator
+from stream_jobs.run.cut_history import CutHistory
 from stream_jobs.run.iceberg_publication import IcebergPublication, PublicationLimits
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.settings import IcebergSettings, MirrorSettings, Settings

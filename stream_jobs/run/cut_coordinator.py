@@ -9,30 +9,26 @@ other one. It is written after the commits that it names, so a crash leaves only
 batch is then run again, and writes this cut or a later one. Nothing is written if no table and no
 transaction came since the last cut.
 
+*Another sequence.* If the topics were deleted, the sequence may begin lower than that of the last
+cut. The tables of this cut have rows that the new records do not replace, so there is no cut until
+each of them was made again.
+
 *Left out.* A table that is in quarantine, or has no mirror, is named in the cut, and does not
 stop it.
-
-*Removal.* A cut goes before the files of its versions: both ages are measured from the same
-moment, and a cut is kept no longer than any table keeps them. The newest cut stays: its tables
-have not changed since.
 """
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Final
 
 from connector.foundation.errors.message import Message
 from stream_jobs.cuts import cut_errors
-from stream_jobs.cuts.cut import NO_KEY, Cut, CutStore, CutTable
+from stream_jobs.cuts.cut import NO_KEY, Cut, CutTable
 from stream_jobs.cuts.cut_target import CutTarget, CutTargetFinder
 from stream_jobs.cuts.state_topics import COPYING, DeliveredPosition
-from stream_jobs.delta.housekeeping import Retention
-from stream_jobs.delta.log import now
-from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
-from stream_jobs.run.job_state import Ownership
+from stream_jobs.run.cut_history import CutHistory
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.mirror_table import MirrorTable
@@ -48,7 +44,7 @@ class CutCoordinator:
     """Ends batches at cuts, and writes these."""
 
     def __init__(
-        self, targets: CutTargetFinder, record: "CutHistory", states: TopicStates, records_max: int
+        self, targets: CutTargetFinder, record: CutHistory, states: TopicStates, records_max: int
     ) -> None:
         """Write cuts to `record`.
 
@@ -138,7 +134,8 @@ class CutCoordinator:
     def has_news(self) -> bool:
         """Return whether the source has gone on since the last cut, or a copy has ended."""
         newest, last = self._targets.delivered(), self.record.last
-        if newest is None or last is None or str(newest.bound.unpack()) > last.seq:
+        # It is lower if the topics were made again.
+        if newest is None or last is None or str(newest.bound.unpack()) != last.seq:
             return newest is not None
         # The end of a copy has no change of its own if it comes after the last row.
         return self._targets.has_copied([n for n, why in last.left_out.items() if why == COPYING])
@@ -171,17 +168,18 @@ class CutCoordinator:
             return None
         missing = dict(left_out.values())
         tables, times, mirrors = {}, [], {}
+        beyond, shared = set[str](), set[str]()
         for state in self._followed(target, left_out.keys(), missing):
             if not self._has_come(state, target.ends[state.topic]):
                 return None
             if state.mirror is not None and state.schema is not None:
-                mirrors[state.schema.name] = state.schema.mirror_name
-                tables[state.schema.mirror_name] = _table_at_cut(state.mirror)
+                name = mirrors[state.schema.name] = state.schema.mirror_name
+                tables[name] = _table_at_cut(state.mirror)
                 times.append(state.mirror.progress.source_ts_ms)
+                if state.mirror.is_shard:
+                    shared.add(name)
                 if _is_beyond(state.mirror, target.delivered.bound):
-                    # It was applied without a target; a later one will do.
-                    self._target = None
-                    return None
+                    beyond.add(name)
         for name, why in target.incomplete.items():
             if name in mirrors:
                 missing[name] = why
@@ -191,6 +189,13 @@ class CutCoordinator:
                 missing.setdefault(name, why)
         self._leave_out(target.ends, tables, missing)
         self._target = None
+        # A shard that is made again does not change the mirror that it shares.
+        made = {name: own for name, own in tables.items() if name not in shared - beyond}
+        refusal = self.record.refusal(target.delivered.bound, made, missing)
+        if refusal is not None or beyond:
+            # A table beyond the target was applied without one; a later target will do.
+            self.problem = refusal or self.problem
+            return None
         self.problem = None
         latest = max((at for at in times if at is not None), default=None)
         return self.record.add(target.delivered, tables, missing, latest)
@@ -285,108 +290,3 @@ def _table_at_cut(own: MirrorTable) -> CutTable:
 
 def _is_beyond(own: MirrorTable, bound: PackedSequence) -> bool:
     return any(mark >= bound for mark in own.progress.marks.values())
-
-
-# A storage may say later than the job when it has written a file.
-_MARGIN_MS: Final = 60_000
-# Bases are looked for after so many cuts.
-_BASES_EVERY: Final = 100
-_MADE_AGAIN: Final = "it is made again"
-
-
-class CutHistory:
-    """The cuts of a mirror, which belongs to this process."""
-
-    def __init__(
-        self, store: CutStore, retention_ms: int, ownership: Ownership | None = None
-    ) -> None:
-        """Keep each cut in `store` for `retention_ms`, while `ownership` holds."""
-        self._store = store
-        self._ownership = ownership
-        self._retention_ms = retention_ms
-        self._read: tuple[Cut | None, dict[int, int]] | None = None
-
-    @property
-    def last(self) -> Cut | None:
-        """The newest cut; None without one. Raises MirrorError if it cannot be read."""
-        return self._known[0]
-
-    def add(
-        self,
-        delivered: DeliveredPosition,
-        tables: Mapping[str, CutTable],
-        left_out: Mapping[str, str],
-        source_time_ms: int | None,
-    ) -> Cut | None:
-        """Write a cut, unless it says the same as the last one; return it.
-
-        Raises MirrorError if another process has taken over, or if the storage fails.
-        """
-        last = self.last
-        times = [source_time_ms, None if last is None else last.source_time_ms]
-        cut = Cut(
-            str(delivered.bound.unpack()),
-            delivered.flavour,
-            delivered.gtid,
-            delivered.position,
-            max((at for at in times if at is not None), default=None),
-            now(),
-            tables,
-            dict(sorted(left_out.items())),
-        )
-        if last is not None:
-            facts = (last.seq, last.tables, last.left_out)
-            if cut.seq < last.seq or (cut.seq, cut.tables, cut.left_out) == facts:
-                return None
-        return self._put(cut)
-
-    def remove_old(self, tables: Iterable[DeltaTable], at: int) -> None:
-        """Remove the cuts whose versions may go when `tables` are cleaned up `at` this time."""
-        last, written = self._known
-        keep = self._retention_ms
-        for table in tables:
-            own = Retention.of(table.path, table.snapshot.configuration)
-            keep = min(keep, own.files, own.log)
-        until = at - keep + min(_MARGIN_MS, keep)
-        newest = 0 if last is None else last.number
-        self._remove([n for n, ms in written.items() if ms < until and n < newest])
-
-    def forget(self, name: str) -> None:
-        """Remove the cuts that have the table `name`, because its files go."""
-        last, written = self._known
-        if last is None:
-            return
-        newest = last
-        if name in last.tables:
-            tables = {other: own for other, own in last.tables.items() if other != name}
-            left_out = {**last.left_out, name: _MADE_AGAIN}
-            newest = self._put(replace(last, tables=tables, left_out=left_out, written_ms=now()))
-        self._remove([number for number in written if number < newest.number])
-
-    @property
-    def _known(self) -> tuple[Cut | None, dict[int, int]]:
-        """The newest cut, and when each one was written, by its number."""
-        if self._read is None:
-            self._read = self._store.latest(), self._store.written()
-        return self._read
-
-    def _put(self, cut: Cut) -> Cut:
-        while True:
-            _, written = self._known
-            numbered = replace(cut, number=max(written, default=0) + 1)
-            if self._store.put(numbered):
-                written[numbered.number] = numbered.written_ms
-                self._read = numbered, written
-                return numbered
-            # An older process has written it just before this one took over, or a newer one.
-            if self._ownership is not None:
-                self._ownership.check()
-            self._read = None
-
-    def _remove(self, numbers: list[int]) -> None:
-        _, written = self._known
-        for number in numbers:
-            self._store.remove(number)
-            del written[number]
-        if any(number % _BASES_EVERY == 0 for number in numbers):
-            self._store.remove_bases(min(written))

@@ -558,6 +558,49 @@ def test_changes_of_another_pipeline_are_applied_and_end_the_cuts_until_progress
     )
 
 
+def test_cuts_begin_again_below_the_last_one_when_all_of_its_tables_were_made_again(
+    kafka: Kafka, job: Job, savings: SourceTable, wallet: SourceTable
+) -> None:
+    for amount in range(5):
+        transfer(kafka, savings, wallet, amount)
+    assert job.apply()["cut"] == 1
+    for topic in (f"{kafka.prefix}.progress", f"{kafka.prefix}.schema"):
+        kafka.delete_topic(topic)
+    for table in (savings, wallet):
+        kafka.make_again(table.topic)
+    # As after a failover: what comes now is in a lower epoch than before.
+    kafka._position = 0
+    for table in (savings, wallet):
+        table.create()
+    bound = transfer(kafka, savings, wallet, 30)
+
+    waiting = [problem_after(job)]
+    job.resume("shop.savings", rebuild=True)
+    waiting.append(problem_after(job))
+    job.resume("shop.wallet", rebuild=True)
+    assert problem_after(job) is None
+
+    *_, cut = cuts(job)
+    assert cut.seq == str(bound)
+    assert rows_at(job, cut, "savings") + rows_at(job, cut, "wallet") == [(1, 70), (1, 30)]
+    assert cut.left_out == {}
+    assert waiting == [
+        f"[M830] there is no cut: the sequence of the topics has begun again, below that of cut "
+        f"{number}, and these tables of it were not made again: {tables}; let each of them be made "
+        "again: `binlog-connector-mirror resume CONFIG TABLE --rebuild` if it is set aside, else "
+        "stop the job and remove the folder of its mirror"
+        for number, tables in ((1, "shop.savings, shop.wallet"), (2, "shop.wallet"))
+    ]
+
+
+def problem_after(job: Job) -> str | None:
+    """Apply what is there now, and return why there are no cuts then."""
+    job.run()
+    with applier(job) as own:
+        own.move_on()
+        return None if own.no_cuts is None else str(own.no_cuts)
+
+
 def test_a_transaction_that_never_ends_holds_the_cut_up_and_not_the_tables(
     kafka: Kafka,
     job: Job,
@@ -599,7 +642,7 @@ def test_a_cut_goes_before_the_files_of_its_versions(
     with applier(job, mirror={"retention_hours": 2}) as own:
         for minutes in (0, 60, 90, 125, 150, 185):
             at = began + minutes * 60_000
-            for module in ("run.cut_coordinator", "run.batch", "delta.table"):
+            for module in ("run.cut_history", "run.batch", "delta.table"):
                 monkeypatch.setattr(f"stream_jobs.{module}.now", lambda at=at: at)
             transfer(kafka, savings, wallet, minutes // 10)
             own.apply(())

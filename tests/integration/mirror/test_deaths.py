@@ -24,7 +24,8 @@ from stream_jobs.delta.compaction import CompactionLimits
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.run.batch import BatchApplier
-from stream_jobs.run.cut_coordinator import CutCoordinator, CutHistory
+from stream_jobs.run.cut_coordinator import CutCoordinator
+from stream_jobs.run.cut_history import CutHistory
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topic_filter import NO_SKIPPED_TABLES
 from stream_jobs.source.topics import BrokerConfig, OffsetRange

@@ -71,6 +71,7 @@ NEITHER = (
     cut_errors.SEVERAL,
     cut_errors.HELD_UP,
     cut_errors.NOT_COVERED,
+    cut_errors.LOWER,
     cut_errors.NOT_A_GTID,
     cut_errors.NO_CUT,
     cut_errors.TABLE_GONE,

@@ -13,7 +13,8 @@ from stream_jobs.cuts.cut import CutStore
 from stream_jobs.cuts.cut_target import CutTargetFinder
 from stream_jobs.cuts.state_topics import COPYING
 from stream_jobs.delta.storages import LocalStorage
-from stream_jobs.run.cut_coordinator import CutCoordinator, CutHistory
+from stream_jobs.run.cut_coordinator import CutCoordinator
+from stream_jobs.run.cut_history import CutHistory
 from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables.schema_registry import SchemaRegistry
