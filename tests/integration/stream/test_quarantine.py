@@ -8,7 +8,6 @@ import re
 import string
 import subprocess
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -212,24 +211,20 @@ def test_a_key_waits_until_its_row_can_be_written(
 
 
 @contextmanager
-def always_changed(stream: Stream, table: str) -> Iterator[None]:
-    """Change a row of a table all the time, in one small transaction after the other."""
-    stopped = threading.Event()
-
-    def change() -> None:
-        number = 0
-        with connect(stream.source, stream.database) as connection, connection.cursor() as cursor:
-            while not stopped.is_set():
-                number += 1
-                cursor.execute(f"UPDATE {table} SET v = '{number}' WHERE id = 2")
-                connection.commit()
-
+def always_changed(stream: Stream) -> Iterator[None]:
+    """Change a row of table t all the time, more often than a pipeline commits to Kafka."""
+    stream.execute(
+        "CREATE TABLE gate (open INT PRIMARY KEY)",
+        "INSERT INTO gate VALUES (1)",
+        "CREATE PROCEDURE change_always() WHILE EXISTS (SELECT * FROM gate) DO "
+        "UPDATE t SET v = v + 1 WHERE id = 2; DO SLEEP(0.001); END WHILE",
+    )
     with ThreadPoolExecutor() as pool:
-        changes = pool.submit(change)
+        changes = pool.submit(stream.execute, "CALL change_always()")
         try:
             yield
         finally:
-            stopped.set()
+            stream.execute("DELETE FROM gate")
         changes.result()
 
 
@@ -240,11 +235,11 @@ def test_the_replay_of_a_table_that_always_changes_ends(
     policy = {"quarantine__policy": "fence-table"}
     stream.execute(TABLE.format("t"))
     connector = start(stream, connectors, **policy)
-    stream.execute(f"INSERT INTO t VALUES (1, '{random_text(50_000)}'), (2, 'b')")
+    stream.execute(f"INSERT INTO t VALUES (1, '{random_text(50_000)}'), (2, '0')")
     wait_until(lambda: fences(connector.config), connector.output)
     assert connector.terminate() == 0
     raise_limits(stream)
-    with always_changed(stream, "t"):
+    with always_changed(stream):
         connector = start(stream, connectors, **policy, **ROOMY)
         wait_until(lambda: fences(connector.config)[0]["rows"] > 100, connector.output)
         code, output = quarantine("replay", connector.config, f"{stream.database}.t")
