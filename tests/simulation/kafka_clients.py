@@ -164,7 +164,11 @@ class SimulatedAdmin:
         """Return whether each topic exists."""
         unknown = UnknownTopicOrPartitionError.errno
         return [
-            {"name": name, "error_code": 0 if name in self._broker.topics else unknown}
+            {
+                "name": name,
+                "error_code": 0 if name in self._broker.topics else unknown,
+                "partitions": self._broker.topics.get(name, ()),
+            }
             for name in topics
         ]
 

@@ -13,13 +13,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
-from connector.foundation.contract import HEADER_SEQ, row_topic
+from connector.foundation.contract import (
+    FENCES_TOPIC_SUFFIX,
+    HEADER_SEQ,
+    control_topic,
+    row_topic,
+)
 from connector.foundation.kafka_records import partition_of
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import progress_topic
+from connector.stream.sink.epoch_record import epoch_key
 from tests.simulation.faults import Undisturbed
 from tests.simulation.log_writer import ORIGIN, LogWriter
-from tests.simulation.run import PREFIX, SETTINGS, committed_progress, simulate
+from tests.simulation.run import NAME, PREFIX, SETTINGS, committed_progress, simulate
 from tests.simulation.server import ScriptedServer
 from tests.simulation.story import DATABASE, TABLES, Published, Rotation
 
@@ -31,6 +37,8 @@ if TYPE_CHECKING:
     from tests.simulation.broker import Broker, PartitionId
     from tests.simulation.log_writer import Flavour
     from tests.simulation.story import Story
+
+_FENCES_TOPIC = control_topic(PREFIX, FENCES_TOPIC_SUFFIX)
 
 Contents = dict["PartitionId", list["Record"]]
 
@@ -90,14 +98,19 @@ def scenario(story: Story, source: Source = MYSQL, *, standby: bool = False) -> 
 
 
 def contents(broker: Broker) -> Contents:
-    """Return what consumers see of rows and schemas; nothing may be held back at the end."""
+    """Return what consumers see of rows and schemas; nothing may be held back at the end.
+
+    Each process writes its epoch once, so these records are left out.
+    """
     seen: Contents = {}
     for topic, partitions in broker.topics.items():
         if topic == progress_topic(PREFIX):
             continue
         for number, partition in enumerate(partitions):
             assert partition.last_stable_offset == partition.end, f"{topic} is held back"
-            records = broker.visible((topic, number))
+            records = [
+                record for record in broker.visible((topic, number)) if not _is_epoch(topic, record)
+            ]
             if records:
                 seen[topic, number] = records
     return seen
@@ -115,9 +128,13 @@ def check_story(chosen: Scenario, broker: Broker) -> None:
     assert seen == expected
     covered_groups = _Covered(chosen)
     so_far: dict[PartitionId, int] = defaultdict(int)
+    epoch = 0
     for progress, transaction in zip(committed_progress(broker), broker.committed, strict=True):
-        for partition_id, _ in transaction.records:
+        for partition_id, record in transaction.records:
             so_far[partition_id] += 1
+            if _is_epoch(partition_id[0], record):
+                epoch = json.loads(record.value or b"")["epoch"]
+        assert epoch == progress.epoch
         covered = _expected(groups_published(chosen)[: covered_groups.groups_before(progress)])
         rows = {partition_id: n for partition_id, n in so_far.items() if partition_id in expected}
         counts = {partition_id: len(records) for partition_id, records in covered.items()}
@@ -180,6 +197,11 @@ class _Covered:
         count = self._before[progress.server_uuid][position]
         self._last = position, count
         return count
+
+
+def _is_epoch(topic: str, record: Record) -> bool:
+    """Return whether a record has the epoch of a pipeline, beside its fences."""
+    return topic == _FENCES_TOPIC and record.key == epoch_key(NAME)
 
 
 def _expected(groups: Iterable[list[Published]]) -> dict[PartitionId, list[Published]]:

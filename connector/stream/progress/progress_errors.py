@@ -74,9 +74,10 @@ SEQUENCE_END = ErrorCode(
 OTHER_VERSION = ErrorCode(
     "K514",
     "{record} is not {reason} of this version ({why})",
-    "give the pipeline a new name, or remove the record",
+    "run the version that wrote the record, or give the pipeline a new name",
     cause="A newer version wrote the record, or another program did. The connector never ignores "
     "what it does not understand.",
 )
 PROGRESS = OTHER_VERSION.because("a progress record", was="K501")
 COPY = OTHER_VERSION.because("the state of a copy", was="K502")
+EPOCH = OTHER_VERSION.because("the epoch of a pipeline")

@@ -45,7 +45,9 @@ def inspect(
     errors of opening a KafkaSink, and DecodeError for progress of another version.
     """
     topics = topics_at_start(settings)
-    missing = TopicCreator(settings, clients).missing(*topics)
+    creator = TopicCreator(settings, clients)
+    missing = creator.missing(*topics)
+    creator.require_layout()
     _check_rights(settings, name, [topic for topic in topics if topic not in missing], clients)
     return recover(settings, name, clients, missing=missing, to_the_last=False)
 

@@ -37,12 +37,32 @@ KEPT_BACK_DELETED = ErrorCode(
 )
 NO_POSITION = ErrorCode(
     "K125",
-    "kafka {servers}: topic {topic} has no position of pipeline {pipeline}, which has run before",
-    "give the pipeline another name, and a position as {source.start}: its log has the last one; "
-    "or start over: delete {states}, too",
-    cause="There are states of its copies, which are written together with a position. So somebody "
-    "has deleted the topic, and the stream would begin again without a word.",
-    example={"states": "shop.snapshot"},
+    "kafka {servers}: topic {topic} has no position of pipeline {pipeline}, which has run before: "
+    "{traces} has traces of it",
+    "give the pipeline another name, and as {source.start} the last position of its log, or "
+    "snapshot",
+    cause="States and epochs are written together with a position. So somebody has deleted the "
+    "topic or the record, and the stream would begin again without a word.",
+    example={"traces": "shop.fences or shop.snapshot"},
+)
+CONTROL_PARTITIONS = ErrorCode(
+    "K127",
+    "kafka {servers}: topic {topic} has {partitions} partitions, and only the first one is read",
+    "delete the topic if it is new, and the connector creates it with one partition; otherwise "
+    "copy its records to such a topic first",
+    cause="Another program has created the topic, or somebody has added partitions. What is "
+    "written to the others would never be found again.",
+    example={"partitions": 3},
+)
+NOT_COMPACTED = ErrorCode(
+    "K128",
+    "kafka {servers}: topic {topic} has cleanup.policy={policy}, and Kafka would delete what later "
+    "starts need",
+    "set it: kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config "
+    "cleanup.policy=compact",
+    cause="Another program has created the topic, which holds states for as long as the pipeline "
+    "exists. The last record of each key must stay.",
+    example={"policy": "delete"},
 )
 SUPERSEDED = transient_error(
     "K102",
@@ -87,7 +107,7 @@ TOPIC_RIGHTS = ErrorCode(
     "K111",
     "kafka {servers}: cannot {doing}: the user lacks rights on it",
     "allow CREATE, DESCRIBE, READ and WRITE on topics that start with {kafka.topic_prefix}, or "
-    "create the topic beforehand",
+    "create the topic beforehand; a topic without rows has one partition, and some are compacted",
     cause=_RIGHTS,
     scope=Scope.PLACE,
 )
@@ -134,7 +154,7 @@ PARTITIONS = ErrorCode(
 POLICY = ErrorCode(
     "K118",
     "kafka {servers}: cannot {doing}: a create.topic.policy of the brokers forbids it",
-    "create the topic beforehand",
+    "create the topic beforehand; a topic without rows has one partition, and some are compacted",
     cause="An administrator of Kafka gave rules for new topics, and this one breaks them.",
     scope=Scope.PLACE,
 )

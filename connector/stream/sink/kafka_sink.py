@@ -25,6 +25,7 @@ import structlog
 from kafka.errors import KafkaError
 
 from connector.foundation import errors, record_batch
+from connector.foundation.contract import FENCES_TOPIC_SUFFIX, control_topic
 from connector.foundation.errors.code import Scope
 from connector.foundation.errors.kinds import line
 from connector.foundation.errors.message import Message
@@ -32,7 +33,7 @@ from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka.producer import TransactionalProducer
 from connector.stream.progress.progress_record import Progress
-from connector.stream.sink import connection, kafka_errors, log_copy, recovery
+from connector.stream.sink import connection, epoch_record, kafka_errors, log_copy, recovery
 from connector.stream.sink.connection import KAFKA_CLIENTS, Interrupted, KafkaClients
 from connector.stream.sink.topic_limits import TopicLimits
 from connector.stream.sink.topic_preparation import TopicPreparation
@@ -82,6 +83,9 @@ class KafkaSink(record_batch.BatchReceiver):
         self._topics_sent: dict[str, SentToTopic] = {}
         # The instance that wrote the recovered progress.
         self._before: str | None = None
+        # The epoch that this instance has noted beside the progress topic.
+        self._noted_epoch = 0
+        self._epochs_topic = control_topic(settings.topic_prefix, FENCES_TOPIC_SUFFIX)
         open_bytes_max = in_flight_bytes_max // _OPEN_PART
         self._sent_bytes_max = in_flight_bytes_max - open_bytes_max
         self._in_transaction = False
@@ -91,6 +95,7 @@ class KafkaSink(record_batch.BatchReceiver):
         self._topics.ensure(*topics_at_start(settings))
         if self._topics.has(log_copy.copy_topic(settings.topic_prefix)):
             raise log_copy.incomplete(settings)
+        self._topics.require_layout()
         self._preparation = TopicPreparation(
             self._topics.create_many, self._note_topics, self._topics.is_known, clients.background
         )
@@ -157,6 +162,15 @@ class KafkaSink(record_batch.BatchReceiver):
         self.settle()
         record = progress.encode(self._settings.topic_prefix, self._name)
         self._flushing = True
+        if progress.epoch != self._noted_epoch:
+            self._noted_epoch = progress.epoch
+            self.target.take(
+                self._epochs_topic,
+                epoch_record.epoch_key(self._name),
+                epoch_record.epoch_value(progress.epoch),
+                NO_HEADERS,
+                record.timestamp_ms,
+            )
         self.target.take(record.topic, record.key, record.value, NO_HEADERS, record.timestamp_ms)
         self.target.flush()
         try:

@@ -22,7 +22,7 @@ from connector.foundation.errors import SinkRefused
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import Progress, progress_topic
-from connector.stream.sink import connection, kafka_errors
+from connector.stream.sink import connection, epoch_record, kafka_errors
 from connector.stream.sink.topics import TopicCreator
 
 _POLL_MS = 500
@@ -134,8 +134,10 @@ class RecoveredState:
     schemas: dict[str, bytes]  # by `database.table/schema_id`, the oldest first
     snapshots: dict[str, bytes]  # by `database.table`
     fences: dict[str, bytes]  # by the part after `pipeline/`
-    # For a pipeline without progress: above the epochs of all others that have written here.
+    # For a pipeline without progress: above the epochs of all that have written here.
     first_epoch: int = 1
+    # Whether there is a trace of the pipeline that is committed together with progress.
+    has_run: bool = False
 
 
 def recover(
@@ -161,21 +163,23 @@ def recover(
     existing = [topic for topic in topics if topic not in missing]
     with opened_logs(settings, existing, clients, to_the_last=to_the_last) as logs:
         own, others = last_progress(logs[progress], name) if progress in logs else (None, [])
+        snapshot_values = _last_values(logs.get(snapshots), f"{name}/")
+        fence_values = _last_values(logs.get(fences), "")
+        epochs = epoch_record.decode_epochs(fences, fence_values)
+        known = [*epochs.values(), *(other.epoch for other in others)]
         return RecoveredState(
             own,
             _last_values(logs.get(schemas), ""),
-            _last_values(logs.get(snapshots), f"{name}/"),
-            _last_values(logs.get(fences), f"{name}/"),
-            1 if own is not None else 1 + max((other.epoch for other in others), default=0),
+            snapshot_values,
+            _of_pipeline(fence_values, name),
+            1 if own is not None else 1 + max(known, default=0),
+            has_run=bool(snapshot_values) or name in epochs,
         )
 
 
 def require_position(settings: KafkaSettings, name: str, recovered: RecoveredState) -> None:
-    """Raise SinkRefused if a position must have been committed, and is gone.
-
-    States of copies are committed together with one.
-    """
-    if recovered.progress is None and recovered.snapshots:
+    """Raise SinkRefused if a position must have been committed, and is gone."""
+    if recovered.progress is None and recovered.has_run:
         raise no_position(settings, name)
 
 
@@ -187,7 +191,8 @@ def no_position(settings: KafkaSettings, name: str) -> SinkRefused:
         servers=connection.servers_of(settings),
         topic=progress_topic(prefix),
         pipeline=name,
-        states=control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX),
+        traces=f"{control_topic(prefix, FENCES_TOPIC_SUFFIX)} or "
+        f"{control_topic(prefix, SNAPSHOT_TOPIC_SUFFIX)}",
     )
 
 
@@ -298,6 +303,12 @@ def last_progress(log: TopicLog, name: str) -> tuple[Progress | None, list[Progr
 def decoded_progress(log: TopicLog, record: Any) -> Progress:
     """Return the progress in a record; raises DecodeError for one of another version."""
     return Progress.decode(record.value, f"{log.partition.topic}[0]@{record.offset}")
+
+
+def _of_pipeline(values: dict[str, bytes], name: str) -> dict[str, bytes]:
+    """Return the values of one pipeline, by keys without its name."""
+    own = f"{name}/"
+    return {key.removeprefix(own): value for key, value in values.items() if key.startswith(own)}
 
 
 def _last_values(log: TopicLog | None, key_prefix: str) -> dict[str, bytes]:

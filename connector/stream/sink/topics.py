@@ -17,6 +17,7 @@ from connector.foundation import contract
 from connector.foundation.errors import SinkRefused, SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import connection, kafka_errors
+from connector.stream.sink.control_layout import require_layout
 from connector.stream.sink.topic_limits import limit_for
 
 # Topics that every run reads before it begins.
@@ -27,6 +28,8 @@ _TOPICS_AT_START = (
     contract.FENCES_TOPIC_SUFFIX,
     contract.COMMANDS_TOPIC_SUFFIX,
 )
+# Those that are read from their first partition alone.
+_READ_AS_ONE = (*_TOPICS_AT_START, contract.QUARANTINE_TOPIC_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +175,23 @@ class TopicCreator:
             admin.wait_for_topics(list(made))
             _await_leaders(admin, made, self._settings.request_timeout_seconds)
         return made
+
+    def require_layout(self) -> None:
+        """Check the control topics that were there at the first `ensure` or `missing`.
+
+        Raises SinkRefused for one that cannot hold its records, or SinkUnavailable.
+        """
+        prefix = self._settings.topic_prefix
+        topics = [contract.control_topic(prefix, suffix) for suffix in _READ_AS_ONE]
+        topics = [topic for topic in topics if topic in self._known]
+        compacted = [topic for topic in topics if self._control[topic] is _COMPACTED]
+        try:
+            with closing(self._open_admin()) as admin:
+                require_layout(admin, self._settings, topics, compacted)
+        except (errors.KafkaError, OSError) as error:
+            raise connection.connector_error(
+                self._settings, connection.looking_at_limits(), error
+            ) from error
 
     @property
     def used(self) -> list[str]:

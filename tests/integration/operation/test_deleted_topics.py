@@ -131,7 +131,7 @@ def test_without_its_position_a_pipeline_does_not_begin_again(either_stream: Str
         "servers": stream.broker.bootstrap,
         "topic": topic,
         "pipeline": stream.prefix,
-        "states": f"{stream.prefix}.snapshot",
+        "traces": f"{stream.prefix}.fences or {stream.prefix}.snapshot",
     }
     assert (code, failure_of(output)) == (3, Message(kafka_errors.NO_POSITION, facts).text)
 

@@ -116,7 +116,7 @@ def test_a_batch_whose_time_runs_out_takes_its_transaction_with_it(
     wait_until_settled(kafka_broker.endpoint, prefix)
     # A broker that stood still leads nothing for a while, on a busy machine for long.
     recovered = open_sink(request_timeout_seconds=60).recover()
-    assert recovered == RecoveredState(PROGRESS, {}, {}, {})
+    assert recovered == RecoveredState(PROGRESS, {}, {}, {}, has_run=True)
     assert keys(kafka_broker, prefix) == list(range(5))
 
 

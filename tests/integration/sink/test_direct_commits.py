@@ -180,7 +180,7 @@ def test_a_connection_that_breaks_loses_and_repeats_nothing(
     publish(sink, prefix, range(6, 9), size)
     commit(sink, PROGRESS)
     assert delivered(kafka_broker, prefix) == list(range(9))
-    assert sink.recover() == RecoveredState(PROGRESS, {}, {}, {})
+    assert sink.recover() == RecoveredState(PROGRESS, {}, {}, {}, has_run=True)
 
 
 @of_each_size

@@ -14,6 +14,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
 from connector.foundation.errors import (
+    DecodeError,
     RecordTooLarge,
     SinkRefused,
     SinkUnavailable,
@@ -24,6 +25,7 @@ from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka import connection_errors
 from connector.kafka.kafka_python import network_client
+from connector.stream.progress import progress_errors
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.connection import KAFKA_CLIENTS, client_settings, consumer_settings
 from connector.stream.sink.kafka_sink import KafkaSink
@@ -59,7 +61,7 @@ def test_records_become_visible_with_their_progress(
     assert read_progress(settings, "pipe") is None
     commit(sink, progress("a", 900))
     assert delivered(kafka_broker, settings.topic_prefix) == list(range(50))
-    assert sink.recover() == RecoveredState(progress("a", 900), {}, {}, {})
+    assert sink.recover() == RecoveredState(progress("a", 900), {}, {}, {}, has_run=True)
 
 
 def test_what_is_abandoned_holds_back_nobody(
@@ -113,7 +115,7 @@ def test_a_new_pipeline_begins_after_the_epochs_of_all_that_wrote_to_its_topics(
         other.close()
     remove_progress(settings, "removed")
     recovered = open_sink("a").recover()
-    assert (recovered.progress, recovered.first_epoch) == (None, 4)
+    assert (recovered.progress, recovered.first_epoch) == (None, 5)
 
 
 def test_what_was_committed_after_what_another_pipeline_left_open_is_waited_for(
@@ -141,13 +143,30 @@ def test_what_was_committed_after_what_another_pipeline_left_open_is_waited_for(
     other.close()
 
 
-def test_progress_that_somebody_has_removed_is_none(
+def test_a_pipeline_does_not_begin_again_because_somebody_has_removed_its_progress(
     settings: KafkaSettings, open_sink: Open
 ) -> None:
-    commit(open_sink("a"), progress("a", 50))
+    sink = open_sink("a")
+    commit(sink, progress("a", 50))
+    commit(sink, replace(progress("a", 60), epoch=2))
     remove_progress(settings, "pipe")
-    recovered = open_sink("a").recover()
-    assert (recovered.progress, recovered.first_epoch) == (None, 1)
+    with pytest.raises(SinkRefused) as caught:
+        open_sink("a").recover()
+    assert caught.value.message.code is kafka_errors.NO_POSITION
+    # What the error asks for.
+    with closing(KafkaSink(settings, "another", "b", IN_FLIGHT_BYTES_MAX)) as another:
+        recovered = another.recover()
+    assert (recovered.progress, recovered.first_epoch) == (None, 3)
+
+
+def test_the_epoch_of_another_version_is_refused(settings: KafkaSettings, open_sink: Open) -> None:
+    open_sink("a").close()
+    topic = f"{settings.topic_prefix}.fences"
+    with closing(KafkaProducer(**client_settings(settings))) as producer:
+        producer.send(topic, b"{}", key=b"/pipe").get(10)
+    with pytest.raises(DecodeError) as caught:
+        open_sink("a").recover()
+    assert caught.value.message.code is progress_errors.EPOCH
 
 
 def remove_progress(settings: KafkaSettings, name: str) -> None:

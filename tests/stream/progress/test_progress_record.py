@@ -44,4 +44,5 @@ def test_a_record_of_another_version_is_refused(value: bytes) -> None:
         Progress.decode(value, "shop.progress[0]@7")
     text = caught.value.text
     assert text.startswith("shop.progress[0]@7 is not a progress record of this version (")
-    assert text.endswith("); give the pipeline a new name, or remove the record")
+    fix = "run the version that wrote the record, or give the pipeline a new name"
+    assert text.endswith(f"); {fix}")
