@@ -96,6 +96,10 @@ class Beside:
         del process
         return ForeignKeySource()
 
+    def watch(self, process: Process, figures: PipelineMetrics) -> None:
+        """See the figures of a run that is about to stream; nobody does."""
+        del process, figures
+
     def requests(self, process: Process, offset: int) -> SimpleQueue[tuple[int, dict[str, Any]]]:
         """Return where requests to a process come from, which begin at `offset`."""
         del process, offset
@@ -326,7 +330,8 @@ class _Simulation:
             )
 
         def watch_source(settings: SourceSettings, figures: PipelineMetrics) -> _NoWatch:
-            del settings, figures
+            del settings
+            self._beside.watch(process, figures)
             return _NoWatch()
 
         def watch_kafka(settings: KafkaSettings, figures: PipelineMetrics) -> _NoWatch:

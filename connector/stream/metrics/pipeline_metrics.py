@@ -89,8 +89,9 @@ class CommittedPosition:
     """The position of the stream after the last commit, or at its start."""
 
     progress: Progress
-    # When the source committed the last delivered transaction, microseconds since the epoch; 0
-    # before the first.
+    # When the source committed the last delivered transaction, by this run or by an earlier one,
+    # microseconds since the epoch. Before the first, its clock when the stream began at the end of
+    # its log, else 0.
     committed_us: int
 
 
@@ -183,6 +184,9 @@ class PipelineMetrics:
     latencies: Histogram = _LATENCIES
     position: CommittedPosition | None = None
     lag: Lag | None = None
+    # When the stream last had everything, on the source's clock, seconds since the epoch; 0 if it
+    # never had. A new run does not lose it.
+    caught_up_at: float = 0.0
     # By "database.table"; tables are only added.
     tables: dict[str, TableMetrics] = field(default_factory=dict)
     # Running copies by "database.table", the errors of failed ones, and the numbers of fenced keys
@@ -269,11 +273,9 @@ class PipelineMetrics:
             self._watch.close()
             self._watch = None
 
-    def count_commit(
-        self, progress: Progress, committed_us: int, records: int, transactions: int, size: int
-    ) -> None:
+    def count_commit(self, progress: Progress, records: int, transactions: int, size: int) -> None:
         """Count a commit, and note its position."""
-        self.position = CommittedPosition(progress, committed_us)
+        self.position = CommittedPosition(progress, progress.source_time_us)
         self.commits += 1
         self.records += records
         self.transactions += transactions

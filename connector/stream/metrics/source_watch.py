@@ -201,7 +201,6 @@ class SourceWatch(Background):
         self._settings = settings
         self._metrics = metrics
         self._pings = _WATCHED_PINGS if metrics.watched else _UNWATCHED_PINGS
-        self._caught_up_at = 0.0
         self._catch_up = CatchUpEstimate()
         self._first: SourceLog | None = None
         self._warned = False
@@ -256,13 +255,13 @@ class SourceWatch(Background):
             self._first = log
         self._metrics.control.suspect(self._doubt(log))
         self._looked_at, self._committed = log, position.progress
-        since = self._caught_up_at
+        since = self._metrics.caught_up_at
         if not (position.committed_us or since):
-            # Before the first transaction, the lag counts from the first look.
+            # If no time is known yet, the lag counts from the first look.
             since = self._first.now
         now = lag_of(log, position, since, self._bytes_per_second(log))
         if now is not None and now.seconds == 0:
-            self._caught_up_at = log.now
+            self._metrics.caught_up_at = log.now
         if now is not None and now.bytes is not None:
             left = now.bytes if now.seconds else 0
             now = replace(now, catch_up_seconds=self._catch_up.note(log.now, left))

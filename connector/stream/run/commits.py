@@ -53,7 +53,6 @@ class PendingCommit:
 
     started: float  # in seconds of the monotonic clock
     progress: Progress
-    committed_us: int  # as in CommittedPosition
     records: int
     bytes: int
     transactions: int
@@ -62,9 +61,7 @@ class PendingCommit:
 
     def count(self, metrics: PipelineMetrics, names: Mapping[str, str], clock: Clock) -> None:
         """Add it to `metrics`; `names` are those of tables, by topic. Its records are visible."""
-        metrics.count_commit(
-            self.progress, self.committed_us, self.records, self.transactions, self.bytes
-        )
+        metrics.count_commit(self.progress, self.records, self.transactions, self.bytes)
         metrics.count_latencies(self.times_ms, clock.now_ms())
         for topic, sent in self.topics.items():
             name = names.get(topic)

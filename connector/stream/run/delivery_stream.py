@@ -94,8 +94,6 @@ class DeliveryStream(ChangeReceiver):
         self._now_us: i64 = 0
         # The latest transaction that has records.
         self._published: SourceTransaction | None = None
-        # When the source committed the latest transaction, microseconds since the epoch.
-        self.committed_us: i64 = 0
         # Complete source transactions that are not committed yet.
         self.waiting: i64 = 0
         # When the source committed those that have rows.
@@ -358,7 +356,6 @@ class DeliveryStream(ChangeReceiver):
             self.times.add(transaction.committed_us)
         if self._transactions is not None:
             self._transactions.leave(transaction)
-        self.committed_us = transaction.committed_us
         self._large.leave(end, self._now_us)
         self._position.advance(end)
         self.waiting += 1

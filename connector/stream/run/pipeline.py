@@ -346,7 +346,6 @@ class Pipeline:
         self._committing = PendingCommit(
             started=self._schedule.batch_started,
             progress=progress,
-            committed_us=delivery.committed_us,
             records=records,
             bytes=size,
             transactions=delivery.waiting,

@@ -160,8 +160,10 @@ def _servers(settings: Settings, progress: Progress) -> tuple[list[model.Host], 
 
 
 def _committed_position(progress: Progress) -> CommittedPosition:
-    # Kafka's commit came a moment after the source's, which the record does not have.
-    return CommittedPosition(progress, progress.committed_at_ms * _US_PER_MS)
+    # A stream that has delivered nothing has no time of the source: the claim of its last run is
+    # the best that is known.
+    committed_us = progress.source_time_us or progress.committed_at_ms * _US_PER_MS
+    return CommittedPosition(progress, committed_us)
 
 
 def _tables(copies: list[TableState], fenced: dict[str, FencedTable]) -> list[model.TableStatus]:

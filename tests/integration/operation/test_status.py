@@ -448,6 +448,8 @@ def test_a_dead_process_is_told_from_the_records_and_whether_the_source_has_what
     assert states(dead) == [State.STOPPED]
     assert dead.position is not None
     assert dead.position.gtid_set == running.position.gtid_set
+    # Not when Kafka committed the claim: lag and time to purge count from it.
+    assert dead.position.source_committed_at == running.position.source_committed_at is not None
     assert dead.process is not None
     assert dead.process.pid == pid
     assert dead.lag is not None

@@ -33,6 +33,7 @@ PROGRESS = Progress(
     host="there",
     pid=7,
     committed_at_ms=1,
+    source_time_us=5_500_000,
 )
 COPY = SnapshotMetrics(
     rows=10, estimated_rows=40, rows_per_second=5.0, eta_seconds=6.0, waiting_seconds=2.0
@@ -48,7 +49,7 @@ def complete() -> PipelineMetrics:
         failed_copies=lambda: {"shop.old": "why"},
         fenced_tables=lambda: {"shop.t": FencedTable(False, 2, 14, 9.0, "why")},
     )
-    figures.count_commit(PROGRESS, committed_us=5_500_000, records=4, transactions=2, size=100)
+    figures.count_commit(PROGRESS, records=4, transactions=2, size=100)
     figures.count_latencies([(900, 3), (980, 1), (2_000, 1)], now_ms=1_000)
     figures.lag = Lag(9, 1, 0.5, to_purge_seconds=60.0, catch_up_seconds=30.0)
     return figures

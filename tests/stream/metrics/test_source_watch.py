@@ -103,6 +103,22 @@ def test_a_stream_that_stands_still_is_told_of_once_a_minute(
     assert (told[0]["lag_bytes"], told[0]["lag_transactions"]) == (100, 10)
 
 
+def test_a_new_watch_knows_when_the_stream_last_had_everything(
+    watch: SourceWatch, figures: PipelineMetrics, settings: SourceSettings
+) -> None:
+    hours_ago = 9 * 3600.0
+    everything = standing("binlog.000009", 300, hours_ago, gtid_set=f"{UUID}:1-90")
+    figures.position = everything
+    watch.look(log())
+    watch.close()
+    # The run that follows begins where this one ended, when the source has more.
+    figures.position = standing("binlog.000009", 200, hours_ago)
+    with closing(SourceWatch(settings, figures)) as following:
+        following.look(log(now=NOW + 7))
+        assert figures.lag is not None
+        assert figures.lag.seconds == 7.0
+
+
 def test_a_server_that_refuses_the_login_answers(figures: PipelineMetrics) -> None:
     figures.source.lose(SourceUnavailable(dump_errors.CLOSED, server="source db1:3306"))
     denied = b"\xff\x15\x04#28000Access denied"
