@@ -94,6 +94,9 @@ class TableFilter:
         self._names, self._patterns = _divided(self._include)
         self._excluded_names, self._excluded = _divided([_split(pattern) for pattern in exclude])
         self._known: dict[tuple[str, str], bool] = {}
+        self._asked = include, exclude
+        # The same patterns for names in any case; None until a statement needs it.
+        self._any_case: TableFilter | None = None
         # Sequences that the listener has heard of.
         self._sequences: dict[tuple[str, str], None] = {}
         # Tables whose changes foreign keys may cascade to followed ones.
@@ -118,6 +121,23 @@ class TableFilter:
         if self._lower_case_names:
             return database.lower(), table.lower()
         return database, table
+
+    def may_name(self, database: str, table: str) -> bool:
+        """Return whether a statement that names `database.table` may concern a followed table.
+
+        A server with lower_case_table_names=1 logs a statement as the client wrote it, and rows
+        under the name in lower case; so here, names in any letter case match. Table "" is the whole
+        database.
+        """
+        if self.follows(database, table) if table else self.may_follow_database(database):
+            return True
+        if self._ignores_case:
+            return False
+        any_case = self._any_case
+        if any_case is None:
+            include, exclude = self._asked
+            any_case = self._any_case = TableFilter(include, exclude, ignores_case=True)
+        return any_case.may_name(database, table)
 
     def reads(self, database: str, table: str) -> bool:
         """Return whether changes of `database.table` are read, published or not."""

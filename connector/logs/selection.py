@@ -139,14 +139,12 @@ def touches(body: EventBody, tables: TableFilter) -> bool:
 def _statement_touches(body: QueryEvent, tables: TableFilter) -> bool:
     named = classify(body.query).tables
     if named:
-        return any(
-            tables.follows(database or body.schema, table)
-            if table
-            else tables.may_follow_database(database)
-            for database, table in named
-        )
+        return any(tables.may_name(database or body.schema, table) for database, table in named)
     databases = body.updated_databases
-    return any(map(tables.may_follow_database, [body.schema] if databases is None else databases))
+    return any(
+        tables.may_name(database, "")
+        for database in ([body.schema] if databases is None else databases)
+    )
 
 
 _START_EVENTS = (FormatDescriptionEvent, StartEventV3)

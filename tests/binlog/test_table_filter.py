@@ -35,6 +35,16 @@ def test_the_case_of_names_counts_only_where_the_server_says_so() -> None:
     assert not tables.follows("shop", "items")
 
 
+def test_a_statement_may_name_a_table_in_any_case() -> None:
+    tables = TableFilter(["Shop.Orders", "crm.call*"], ["crm.Callers"])
+    names = [("Shop", "Orders"), ("shop", "orders"), ("CRM", "CallS"), ("SHOP", ""), ("crm", "")]
+    assert all(tables.may_name(*name) for name in names)
+    # To a server that tells names by their case, this table is not excluded.
+    assert tables.may_name("crm", "callers")
+    others = [("shop", "items"), ("CRM", "CALLERS"), ("other", "Orders"), ("other", "")]
+    assert not any(tables.may_name(*name) for name in others)
+
+
 def test_a_system_database_is_followed_only_by_its_name() -> None:
     assert TableFilter(["mysql.user"]).follows("mysql", "user")
     assert not TableFilter(["mysq?.user"]).follows("mysql", "user")

@@ -25,6 +25,7 @@ from connector.binlog.events.control import IncidentEvent
 from connector.binlog.events.load import CreateFileEvent, LoadEvent
 from connector.binlog.events.mariadb import PartialRowDataEvent
 from connector.binlog.events.query import NO_BEGIN, QueryEvent
+from connector.binlog.events.status_variables import zeroes_dates
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import XaPrepareEvent
 from connector.binlog.statement import Statement, StatementKind, classify
@@ -163,12 +164,17 @@ class Undo(ByteFormat):
                 raise _refused(undo_errors.DDL, event, verb=kind.value, table=table_name)
 
     def _changed_by(self, statement: Statement, body: QueryEvent) -> Iterator[tuple[str, str]]:
-        """Yield the tables that a statement changes and that have rows to undo."""
-        if statement.kind is StatementKind.CREATE_TABLE:
+        """Yield the tables that a statement changes and that have rows to undo.
+
+        A server with lower_case_table_names=1 logs a statement as the client wrote it, and rows
+        under the name in lower case.
+        """
+        if not _changes_rows(statement.kind, body):
             return
+        statement.resolve(body.schema, lower_case=True)
         for database, table in statement.tables:
             for name in self._tables:
-                if name[0] == (database or body.schema) and table in ("", name[1]):
+                if name[0].lower() == database and table in ("", name[1].lower()):
                     yield name
 
     def _title(self, span: transaction_bounds.TransactionSpan) -> bytes:
@@ -183,6 +189,14 @@ class Undo(ByteFormat):
         if span.gtid is not None:
             title = f"{title}, {span.gtid}"
         return encoded(f"{title}\nBEGIN;")
+
+
+def _changes_rows(kind: StatementKind, body: QueryEvent) -> bool:
+    """Return whether DDL of this kind changes or removes rows, or their columns."""
+    if kind is StatementKind.INDEX:
+        # It may rebuild the table.
+        return zeroes_dates(body.status_variables.sql_mode or 0)
+    return kind.empties_tables or kind is StatementKind.ALTER_TABLE
 
 
 def _refused(code: ErrorCode, event: Event, **facts: Any) -> UnsupportedChange:
