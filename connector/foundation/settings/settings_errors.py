@@ -166,7 +166,9 @@ WRONG_FORM = configuration_error(
     cause="The value does not have the form that the key needs.",
 )
 COLLECTOR = WRONG_FORM.because(
-    "give the address of an OTLP receiver over HTTP, such as http://127.0.0.1:4318", was="C117"
+    "give the address of an OTLP receiver over HTTP, such as http://127.0.0.1:4318, without a user "
+    "and a password: OTEL_EXPORTER_OTLP_HEADERS can hold them",
+    was="C117",
 )
 PORT = WRONG_FORM.because("a port is a number from 1 to 65535", was="C121")
 ADDRESS = WRONG_FORM.because("give HOST or HOST:PORT, an IPv6 address in brackets", was="C122")

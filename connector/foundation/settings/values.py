@@ -123,7 +123,7 @@ BrokerAddress = Annotated[str, AfterValidator(_as_broker)]
 ListenAddress = Annotated[
     str, _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}", settings_errors.LISTEN)
 ]
-CollectorAddress = Annotated[str, _matching(r"https?://[^\s?#]+", settings_errors.COLLECTOR)]
+CollectorAddress = Annotated[str, _matching(r"https?://[^\s?#@]+", settings_errors.COLLECTOR)]
 PipelineName = Annotated[str, _matching(r"[A-Za-z0-9._-]+", settings_errors.NAME)]
 TopicPrefix = Annotated[str, _matching(r"[A-Za-z0-9_-]+", settings_errors.PREFIX)]
 

@@ -486,9 +486,11 @@ def test_an_unknown_key_is_answered_by_the_nearest_one(
                       "file:///log?a", "file:///log#a")),
         ("[kafka]", '[metrics]\nlisten = "9400"\n[kafka]',
          "metrics.listen: give HOST:PORT to listen on, such as 127.0.0.1:9400"),
-        ("[kafka]", '[metrics]\notlp = "127.0.0.1:4318"\n[kafka]',
-         ("metrics.otlp: give the address of an OTLP receiver over HTTP, such as "
-          "http://127.0.0.1:4318")),
+        *(("[kafka]", f'[metrics]\notlp = "{url}"\n[kafka]',
+           ("metrics.otlp: give the address of an OTLP receiver over HTTP, such as "
+            "http://127.0.0.1:4318, without a user and a password: OTEL_EXPORTER_OTLP_HEADERS can "
+            "hold them"))
+          for url in ("127.0.0.1:4318", "https://cdc:secret@collector:4318")),
     ],
 )  # fmt: skip
 def test_a_value_of_a_wrong_form_is_answered_in_words(
