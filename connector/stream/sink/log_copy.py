@@ -119,6 +119,12 @@ def _topics(settings: KafkaSettings) -> list[_Topic]:
         counts = {each["name"]: len(each["partitions"]) for each in admin.describe_topics(names)}
         asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
         (configs,) = admin.describe_configs(asked, config_filter="all").values()
+    for name in names:
+        # The client drops the error of a topic, which then has no settings at all.
+        if not all(key in configs[name] for key in _SETTINGS):
+            raise SinkRefused(
+                log_copy_errors.NO_SETTINGS, servers=connection.servers_of(settings), topic=name
+            )
     return [
         _Topic(name, counts[name], {key: configs[name][key]["value"] for key in _SETTINGS})
         for name in names

@@ -38,6 +38,14 @@ OFFSETS_DIFFER = ErrorCode(
     "were deleted meanwhile. The command starts over.",
     example={"topic": "shop.progress", "partition": 0, "found": 4713, "wanted": 4711},
 )
+NO_SETTINGS = ErrorCode(
+    "K616",
+    "kafka {servers}: the user may not see the settings of topic {topic}, which the copy gets",
+    "allow DESCRIBE_CONFIGS on topics that start with {kafka.topic_prefix}",
+    cause="The topics of the new log keep records for as long as those of the old one, so the "
+    "command reads their settings. The stream itself does not need this right.",
+    example={"topic": "shop.progress"},
+)
 SAME_LOG = ErrorCode(
     "K615",
     "{path} and {other} do not name two logs of one pipeline: {why}",

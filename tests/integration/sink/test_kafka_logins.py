@@ -23,10 +23,11 @@ from connector.foundation.errors import RecordTooLarge, SinkRefused, SinkUnavail
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka import connection_errors
-from connector.stream.sink import kafka_errors
+from connector.stream.sink import kafka_errors, log_copy_errors
 from connector.stream.sink.checks import check_limits
 from connector.stream.sink.connection import KAFKA_CLIENTS
 from connector.stream.sink.kafka_sink import KafkaSink
+from connector.stream.sink.log_copy import copy_log
 from local_stack import KafkaBroker
 from local_stack.server import HOST, free_port
 from stream_jobs.source.backlog import kept_until
@@ -160,6 +161,23 @@ def test_an_account_with_the_fewest_rights_goes_on(listener: Listener) -> None:
     facts = BrokerConfig((listener.address,), 5.0, tuple(login.items()))
     with closing(KafkaClient(facts)) as client:
         assert kept_until(facts, client, {("crm.progress", 0): 0}) == {}
+
+
+def test_a_log_whose_settings_the_account_may_not_see_is_not_copied(
+    listener: Listener, tmp_path: Path
+) -> None:
+    listener.allow("bob", ResourceType.TOPIC, "old", "CREATE DESCRIBE READ WRITE")
+    settings = listener.settings(sasl_username="bob", topic_prefix="old")
+    with closing(KafkaAdminClient(bootstrap_servers=listener.door)) as admin:
+        described = {"num_partitions": 1, "replication_factor": 1}
+        admin.create_topics({"old.progress": described}, wait_for_metadata=True)
+    target = KafkaSettings(bootstrap_servers=[f"file://{tmp_path}/log"], topic_prefix="old")
+    with pytest.raises(SinkRefused) as caught:
+        copy_log(settings, target, lambda *_: None)
+    assert caught.value.text == text_of(
+        log_copy_errors.NO_SETTINGS, servers=listener.address, topic="old.progress"
+    )
+    assert not (tmp_path / "log").exists()
 
 
 def test_each_client_asks_the_command_for_the_password_anew(
