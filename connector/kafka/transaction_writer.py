@@ -91,9 +91,10 @@ class TransactionWriter:
     def _serve(self, order: Order) -> None:
         transaction, records = order
         if records is None:
+            # Then the caller may use the client.
             self._end(transaction)
-        else:
-            self._write(transaction, records)
+            return
+        self._write(transaction, records)
         # With nothing to write, somebody may wait for room.
         while self._client.unacknowledged and not self._has_orders:
             self._acknowledge()
