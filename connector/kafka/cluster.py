@@ -50,6 +50,8 @@ class Cluster:
         # For requests about the cluster.
         self._connection: BrokerConnection | None = None
         self._turn = threading.Lock()
+        # How often `interrupt` was called.
+        self._interruptions = 0
         with self._turn:
             self._find()
 
@@ -59,7 +61,8 @@ class Cluster:
             self._drop()
 
     def interrupt(self) -> None:
-        """Have a request of another thread fail."""
+        """Have a request of another thread fail, after one more broker at most."""
+        self._interruptions += 1
         connection = self._connection
         if connection is not None:
             connection.interrupt()
@@ -147,16 +150,22 @@ class Cluster:
         """Return the response of the last broker, of another, or of one that is found again."""
         nodes = list(self._brokers)
         random.shuffle(nodes)
+        interruptions = self._interruptions
         for node in [None, *nodes]:
             try:
                 if node is not None:
                     self._connection = self.connect(node)
+                if self._interruptions != interruptions:
+                    # Each broker may take the whole time of a request.
+                    raise errors.KafkaConnectionError
                 if self._connection is not None:
                     return self._connection.ask(request)
             except errors.IncompatibleBrokerVersion:
                 raise
-            except (OSError, errors.KafkaError):
+            except (OSError, errors.KafkaError) as error:
                 self._drop()
+                if self._interruptions != interruptions:
+                    raise errors.KafkaConnectionError from error
         try:
             self._find()
             assert self._connection is not None
