@@ -113,7 +113,7 @@ class PreparedGroups:
 class RedeliveredGroups:
     """The changes that were delivered before a restart and that the source partly sends again."""
 
-    __slots__ = ("_file", "_gtid_set", "_in_last_file", "_position", "_prepared")
+    __slots__ = ("_domains", "_file", "_gtid_set", "_in_last_file", "_position", "_prepared")
 
     def __init__(
         self,
@@ -131,21 +131,38 @@ class RedeliveredGroups:
         self._position: i64 = position
         self._prepared = prepared
         self._in_last_file = False
+        # Of MariaDB: the domains of which earlier transactions may still come.
+        self._domains: set[int] = set()
+        if isinstance(gtid_set, MariadbGtidSet):
+            self._domains = {MariadbGtid.parse(gtid).domain_id for gtid in prepared}
 
     def covers(self, transaction: SourceTransaction) -> bool:
-        """Return whether the next transaction of the stream was delivered."""
+        """Return whether the next transaction of the stream was delivered.
+
+        Call it once for each transaction.
+        """
         gtid = transaction.gtid
         gtid_set = self._gtid_set
         if isinstance(gtid_set, GtidSet):
             return isinstance(gtid, Gtid) and gtid in gtid_set
         if isinstance(gtid_set, MariadbGtidSet):
-            return isinstance(gtid, MariadbGtid) and gtid in gtid_set
+            return isinstance(gtid, MariadbGtid) and self._covers_gtid(gtid, gtid_set)
         # A transaction ends in the file in which it begins: the last one that was delivered shows
         # that the stream has come to its file.
         if transaction.file == self._file:
             self._in_last_file = True
             return transaction.position < self._position
         return not self._in_last_file
+
+    def _covers_gtid(self, gtid: MariadbGtid, gtid_set: MariadbGtidSet) -> bool:
+        domain = gtid.domain_id
+        if domain not in self._domains:
+            return False
+        if gtid == gtid_set.last_of(domain):
+            # Without gtid_strict_mode, another server may have written the same number, or a lower
+            # one, after it.
+            self._domains.discard(domain)
+        return gtid in gtid_set
 
     def is_prepared(self, transaction: SourceTransaction) -> bool:
         """Return whether the group was waiting for its outcome."""

@@ -44,7 +44,7 @@ from connector.binlog.events.transaction import (
     XaXid,
     XidEvent,
 )
-from connector.binlog.gtid import Gtid, MariadbGtid
+from connector.binlog.gtid import Gtid, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import EventHeader, EventType
 from connector.binlog.log_errors import ProtocolError
 from connector.binlog.statement import StatementKind
@@ -55,7 +55,7 @@ from connector.stream.changes import changes_errors
 from connector.stream.changes.changes_errors import RolledBack
 from connector.stream.changes.receiver import TransactionEnd
 from connector.stream.changes.transaction import RowsChange, StatementChange
-from connector.stream.changes.xa_transactions import EarlierGroups, PreparedGroup
+from connector.stream.changes.xa_transactions import EarlierGroups, PreparedGroup, RedeliveredGroups
 from tests.foundation.errors.texts import text_of
 from tests.stream.changes.received import Change, changes_of
 
@@ -417,6 +417,36 @@ def test_rows_that_mariadb_prepared_and_rolled_back_are_left_out() -> None:
         query(f"XA ROLLBACK {XA_TEXT}"),
     )
     assert [type(change) for change in changes] == [TransactionEnd, TransactionEnd]
+
+
+def test_what_mariadb_writes_after_the_last_delivered_group_is_published_whatever_its_number() -> (
+    None
+):
+    def group(domain: int, server: int, number: int) -> list[EventBody]:
+        opened = MariadbGtidEvent(MariadbGtid(domain, server, number), 0, None)
+        return [opened, rows(), XidEvent(1)]
+
+    prepared = MariadbGtidEvent(MariadbGtid(0, 1, 90), FL_PREPARED_XA, None, XID)
+    held: list[EventBody] = [
+        prepared,
+        rows(),
+        query(f"XA END {XA_TEXT}"),
+        XaPrepareEvent(False, XID),
+    ]
+    delivered = MariadbGtidSet.parse("0-1-100,5-1-100")
+    # Without gtid_strict_mode, two servers can write the same numbers into one domain.
+    changes = receive(
+        *held,
+        *group(0, 2, 95),
+        *group(5, 2, 100),
+        *group(0, 1, 100),
+        *group(0, 2, 100),
+        *group(0, 2, 99),
+        *group(5, 2, 99),
+        earlier=EarlierGroups(reread=RedeliveredGroups(delivered, "", 4, {"0-1-90"})),
+    )
+    published = [change.transaction.id for change in changes if isinstance(change, RowsChange)]
+    assert published == ["5-2-100", "0-2-100", "0-2-99", "5-2-99"]
 
 
 def test_a_name_can_be_used_again_once_its_transaction_has_ended() -> None:
