@@ -161,7 +161,7 @@ def _classify_ddl(verb: str, tokens: list[sql_text.Token]) -> Statement:
         names = sql_text.table_names(tokens, index + 1 if names_table else 1)
         return Statement(StatementKind.TRUNCATE, verb, names[:1])
     if index < len(tokens) and tokens[index].is_word("DATABASE", "SCHEMA"):
-        return _classify_database(verb, tokens[index + 1 :])
+        return _classify_database(verb, words, tokens[index + 1 :])
     # DROP TEMPORARY TABLE drops no followed table.
     if "TEMPORARY" in words:
         return Statement(StatementKind.OTHER, verb)
@@ -181,9 +181,10 @@ def _classify_ddl(verb: str, tokens: list[sql_text.Token]) -> Statement:
     return _classify_alter_table(words, names, tokens, index + 1)
 
 
-def _classify_database(verb: str, rest: list[sql_text.Token]) -> Statement:
+def _classify_database(verb: str, words: list[str], rest: list[sql_text.Token]) -> Statement:
     name = next((t.name for t in rest if not t.is_word("IF", "NOT", "EXISTS")), "")
-    if verb == "DROP":
+    # MariaDB drops a database that it replaces, and logs only this statement.
+    if verb == "DROP" or words == ["OR", "REPLACE"]:
         return Statement(StatementKind.DROP_DATABASE, verb, [(name, "")])
     if verb == "CREATE":
         return Statement(StatementKind.CREATE_DATABASE, verb, [(name, "")])

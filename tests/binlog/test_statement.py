@@ -79,6 +79,7 @@ def test_a_statement_is_known_by_its_verb(query: str, kind: StatementKind) -> No
         ),
         ("DROP DATABASE IF EXISTS `shop`", StatementKind.DROP_DATABASE, [("shop", "")]),
         ("DROP SCHEMA shop", StatementKind.DROP_DATABASE, [("shop", "")]),
+        ("CREATE OR REPLACE DATABASE shop", StatementKind.DROP_DATABASE, [("shop", "")]),
         ("ALTER TABLE `we``ird`.t ADD x INT", StatementKind.ALTER_TABLE, [("we`ird", "t")]),
         ('ALTER TABLE "shop"."t" ADD x INT', StatementKind.ALTER_TABLE, [("shop", "t")]),
         ("ALTER ONLINE TABLE t DROP x", StatementKind.ALTER_TABLE, [("", "t")]),

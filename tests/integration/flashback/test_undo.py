@@ -247,6 +247,15 @@ def test_what_takes_the_rows_away_is_refused(
     assert refusal(mysql_log).startswith(f"FILE:POS: cannot undo {kind or 'RENAME TABLE'} on DB.t,")
 
 
+def test_a_database_that_is_replaced_loses_its_rows(mariadb_log: SourceLog) -> None:
+    make_table(mariadb_log)
+    mariadb_log.execute("INSERT INTO t VALUES (1, 'a')")
+    schema = str(mariadb_log.execute("SELECT DATABASE()")[0][0])
+    mariadb_log.execute(f"CREATE OR REPLACE DATABASE {schema}")
+    mariadb_log.execute(f"USE {schema}")
+    assert refusal(mariadb_log).startswith("FILE:POS: cannot undo DROP DATABASE on DB.t,")
+
+
 def test_ddl_on_other_tables_and_before_the_rows_is_passed(mysql_log: SourceLog) -> None:
     make_table(mysql_log)
     mysql_log.execute("ALTER TABLE t ADD COLUMN x INT")
