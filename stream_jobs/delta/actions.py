@@ -7,6 +7,7 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#protocol-evolution
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Iterable, Mapping
@@ -102,7 +103,9 @@ class DataFile:
         """Return the file with more dead rows: its statistics are bounds, not exact any more."""
         text = self.statistics
         if text:
-            text = orjson.dumps(orjson.loads(text) | {"tightBounds": False}).decode()
+            # Numbers keep their digits: a DECIMAL that a float rounds is no bound any more.
+            known = json.loads(text, parse_int=orjson.Fragment, parse_float=orjson.Fragment)
+            text = orjson.dumps(known | {"tightBounds": False}).decode()
         return replace(self, deletion_vector=vector, statistics=text)
 
     def added(self, *, data_change: bool) -> dict[str, Any]:

@@ -4,11 +4,14 @@ import json
 import random
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from decimal import Decimal
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
+import deltalake
 import pyarrow as pa
 import pytest
+from deltalake import QueryBuilder
 from pyroaring import BitMap
 
 from stream_jobs.delta import deletion_vectors
@@ -67,6 +70,32 @@ def test_dead_rows_are_united_with_those_that_are_dead(sample: Sample) -> None:
     assert (found.rows, found.deleted, found.live) == (10, 4, 6)
     assert found.bounds("c1") == (0, 9)
     assert json.loads(found.statistics)["tightBounds"] is False
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "greatest"),
+    [
+        (pa.decimal128(36, 18), "1.234567890123456789", "2.234567890123456789"),
+        (pa.decimal128(38, 0), "36893488147419103233", "73786976294838206463"),
+    ],
+)
+def test_dead_rows_do_not_round_the_bounds_of_decimals(
+    storage: LocalStorage, tmp_path: Path, kind: pa.DataType, least: str, greatest: str
+) -> None:
+    metadata = Metadata(new_columns([("amount", kind, {}), ("rate", pa.float64(), {})]))
+    table = DeltaTable.create(storage, "t", metadata)
+    amounts = pa.array(map(Decimal, [least, least, greatest, greatest]), kind)
+    data = pa.table({"amount": amounts, "rate": [0.1, 1e300, 5e-324, -0.0]})
+    file = write_file(storage, "t", table.snapshot.columns, data, key=["amount", "rate"])
+    table.commit(TableCommit(new=[file]), "WRITE")
+    table.commit(TableCommit(dead={file.path: BitMap([1, 2]).serialize()}), "DELETE")
+    found = table.snapshot.files[file.path].statistics
+    assert found == file.statistics.replace('"tightBounds":true', '"tightBounds":false')
+    reader = QueryBuilder().register("t", deltalake.DeltaTable(tmp_path / "t"))
+    for amount in (least, greatest):
+        wanted = f"cast('{amount}' as decimal({kind.precision}, {kind.scale}))"
+        own = pa.table(reader.execute(f"select amount from t where amount = {wanted}"))
+        assert own["amount"].to_pylist() == [Decimal(amount)]
 
 
 @pytest.mark.usefixtures("vectors_in_files")
