@@ -1,0 +1,45 @@
+"""How far the connector has delivered, as progress records say it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from connector.foundation.contract import Sequence
+from stream_jobs.cuts.state_topics import DeliveredPosition
+from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.source.sequence import PackedSequence
+
+
+def delivered(**facts: Any) -> DeliveredPosition:
+    record: Any = {
+        "flavour": "mysql",
+        "gtid_set": None,
+        "file": "binlog.000007",
+        "position": 5000,
+        "epoch": 2,
+        "between": 3,
+        "cascaded_rows": {"shop": ["items"]},
+    }
+    return DeliveredPosition.of(record | facts)
+
+
+def test_changes_before_the_moment_are_below_it() -> None:
+    found = delivered()
+    assert found.bound == PackedSequence.pack(Sequence(2, 7, 4999, 0, 3))
+    assert found.position == "binlog.000007:5000"
+    assert found.cascaded == frozenset({"shop.items"})
+
+
+def test_a_transaction_that_ends_above_4_gib_is_below_its_moment_and_the_next_file_is_not() -> None:
+    found = delivered(position=2**32 + 12_345, between=0)
+    assert PackedSequence.pack(Sequence(2, 7, 2**32 - 2, 99, 99)) < found.bound
+    assert found.bound < PackedSequence.pack(Sequence(2, 8, 4, 0, 0))
+    assert found.position == f"binlog.000007:{2**32 + 12_345}"
+
+
+def test_an_epoch_that_a_mirror_cannot_store_is_an_error() -> None:
+    with pytest.raises(MirrorError) as caught:
+        delivered(epoch=9999)
+    assert caught.value.code == job_errors.SEQUENCE_BEYOND
