@@ -2,12 +2,14 @@
 
 An index is a file in a folder of the local disk, which all Python workers share and map into their
 memory. It can be lost or damaged at any time: it is made again from the key columns of the data
-file. The folder has a limit; the files that were used longest ago are removed first.
+file, also each time while the disk is full. The folder has a limit; the files that were used
+longest ago are removed first.
 
     header: magic, rows, 1 if the keys are hashes, checksum of the rest: 4 times 8 bytes
     keys, sorted │ second halves of hashes, or nothing │ hi │ lo │ positions: 8 bytes a row each
 """
 
+import errno
 import hashlib
 import os
 import uuid
@@ -42,6 +44,7 @@ _SMALL_MAX: Final = 2048
 # takes as long as the folder has files. A small file counts as a block of the disk.
 _LOOK_SHARE: Final = 64
 _BLOCK_BYTES: Final = 4096
+_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True)
@@ -133,9 +136,16 @@ class IndexFolder:
         arrays = [np.ascontiguousarray(column, np.int64) for column in every if column is not None]
         facts = [_MAGIC, len(index.hi), second is not None, _checksum(arrays)]
         temporary = f"{path}.{uuid.uuid4().hex}"
-        with _created(temporary) as out:
-            out.writelines(array.data for array in (np.array(facts, np.int64), *arrays))
-        os.replace(temporary, path)  # noqa: PTH105
+        try:
+            with _created(temporary) as out:
+                out.writelines(array.data for array in (np.array(facts, np.int64), *arrays))
+            os.replace(temporary, path)  # noqa: PTH105
+        except OSError as error:
+            if error.errno not in _NO_SPACE:
+                raise
+            # Whoever looks the file up makes its index again: that costs time, and no table.
+            Path(temporary).unlink(missing_ok=True)
+            return
         _Written.size += max(_BLOCK_BYTES, sum(array.nbytes for array in arrays))
         if _Written.size * _LOOK_SHARE >= self.bytes_max:
             _Written.size = 0
@@ -199,15 +209,14 @@ class _Written:
 
 
 def _mapped(path: str) -> KeyIndex | None:
-    """Return the index in a file; None if there is none."""
+    """Return the index in a file; None if there is none, or if another worker removes it."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - of one file in a hot path
+        size = os.stat(path).st_size  # noqa: PTH116 - of one file in a hot path
+        if size < _HEADER_NUMBERS * _WORD or size % _WORD:
+            return None
+        return _read(path, size) if size <= _SMALL_BYTES else _map(path, size)
     except FileNotFoundError:
         return None
-    size = status.st_size
-    if size < _HEADER_NUMBERS * _WORD or size % _WORD:
-        return None
-    return _read(path, size) if size <= _SMALL_BYTES else _map(path, size)
 
 
 @lru_cache(maxsize=_SMALL_MAX)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pytest
 
@@ -14,8 +16,6 @@ from tests.foundation.errors.texts import text_of
 from tests.stream_jobs.delta.sample import Sample
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from stream_jobs.apply.key_index import KeyIndex
 
 # A small index is read, a large one is mapped into memory.
@@ -68,6 +68,45 @@ def test_a_damaged_index_is_made_again(
     )
     assert index_of(sample, folder).keys.first.tolist() == sorted(ids)
     assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("ids", [FEW, MANY], ids=["few rows", "many rows"])
+def test_an_index_that_is_removed_while_it_is_opened_is_made_again(
+    sample: Sample, tmp_path: Path, ids: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "indexes"
+    index_of(sample, folder)
+    (path,) = (path for path in folder.rglob("*") if path.is_file())
+    stat = os.stat
+
+    def stat_before_another_removes_it(name: Any, *args: Any, **facts: Any) -> os.stat_result:
+        found = stat(name, *args, **facts)
+        if name == str(path):
+            path.unlink()
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", stat_before_another_removes_it)
+        assert index_of(sample, folder).keys.first.tolist() == sorted(ids)
+    assert path.exists()
+
+
+def test_a_full_disk_costs_no_table(
+    sample: Sample, tmp_path: Path, ids: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def created_on_a_full_disk(path: str) -> BinaryIO:
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).touch()
+        return open("/dev/full", "wb")  # noqa: PTH123
+
+    folder = tmp_path / "indexes"
+    with monkeypatch.context() as patched:
+        patched.setattr(key_index, "_created", created_on_a_full_disk)
+        assert index_of(sample, folder).keys.first.tolist() == sorted(ids)
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+    # There is room again.
+    assert index_of(sample, folder).keys.first.tolist() == sorted(ids)
+    assert len([path for path in folder.rglob("*") if path.is_file()]) == 1
 
 
 def test_a_folder_that_others_write_to_is_refused(sample: Sample, tmp_path: Path) -> None:
