@@ -31,7 +31,7 @@ from stream_jobs.apply.overlapped_writes import overlapped_writes
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.apply.rows import literal
 from stream_jobs.apply.table_failures import DEFECT_TYPES, InvalidRecordError, table_defect
-from stream_jobs.delta.compaction import rewrite
+from stream_jobs.delta.compaction import rewrite_group
 from stream_jobs.delta.parquet_file import live_rows, write_file
 from stream_jobs.errors import MirrorError
 from stream_jobs.source.client import KafkaClient, read_ranges
@@ -204,10 +204,10 @@ def rewrite_file(
 def compact_files(
     task: task_messages.Task, compaction: task_messages.CompactedFiles
 ) -> task_messages.PartResult:
-    """Write the rows of several files into one; without live rows there is none."""
+    """Write the rows of several files into one, or of a large one into several."""
     result = task_messages.PartResult(compaction.topic, replaced=compaction.files)
     try:
-        file = rewrite(
+        files = rewrite_group(
             task.storage,
             compaction.path,
             compaction.columns,
@@ -215,7 +215,7 @@ def compact_files(
             compaction.key,
             compaction.clustering,
         )
-        result.files = () if file is None else (file,)
+        result.files = tuple(files)
     except MirrorError as error:
         result.error = error
     except DEFECT_TYPES as error:

@@ -117,7 +117,7 @@ class RewrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class CompactedFiles:
-    """Data files whose live rows a task writes into one file."""
+    """Data files whose live rows a task writes into one file, or one that is large into several."""
 
     topic: str
     path: str  # of the table

@@ -6,16 +6,20 @@ time its file becomes eight times as large, and not each time a small file is ad
 Several tasks share a large group: each writes one file. A table that is written by several tasks
 has as many more files, which are as much smaller. So such a group waits until there are eight files
 for each of two tasks: otherwise each row would be written again more often than by one task.
+
+Other programs write files of any size. A large one is read part by part, and each part becomes a
+file: a task has the memory for one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from stream_jobs.delta.actions import DataFile
 from stream_jobs.delta.columns import Column
-from stream_jobs.delta.parquet_file import live_rows, write_file
+from stream_jobs.delta.parquet_file import live_positions, live_rows, rows_at, write_file
 from stream_jobs.delta.storage import Storage
 
 # Files of one size that are compacted, and how much larger the next size is.
@@ -29,6 +33,8 @@ _TARGET_PARTS = 32
 # A group waits for the files of so many tasks. A table may have one new file in a batch, however
 # many cores there are.
 _AWAITED_TASKS = 2
+# So much of a file is read at once.
+PART_BYTES = 128 * 1024 * 1024
 
 
 class CompactionLimits(NamedTuple):
@@ -58,6 +64,25 @@ def plan(files: Iterable[DataFile], limits: CompactionLimits) -> list[list[DataF
     return chosen
 
 
+def rewrite_group(
+    storage: Storage,
+    table: str,
+    columns: Sequence[Column],
+    files: Sequence[DataFile],
+    key: Sequence[str],
+    clustering: Sequence[str] = (),
+) -> list[DataFile]:
+    """Write the live rows of `files` as `rewrite` does; of one large file, as several files."""
+    if len(files) == 1 and files[0].size > PART_BYTES:
+        parts = _live_parts(storage, table, files[0], columns)
+        written = (
+            _write(storage, table, columns, part, files[0], key, clustering) for part in parts
+        )
+        return [file for file in written if file is not None]
+    file = rewrite(storage, table, columns, files, key, clustering)
+    return [] if file is None else [file]
+
+
 def rewrite(
     storage: Storage,
     table: str,
@@ -73,12 +98,38 @@ def rewrite(
     it is one integer. `files` have the same partition values and tags. Raises MirrorError if a file
     cannot be read, or if a value does not fit.
     """
-    data = pa.concat_tables(live_rows(storage, table, file, columns) for file in files)
+    parts = [part for file in files for part in _live_parts(storage, table, file, columns)]
+    return _write(storage, table, columns, pa.concat_tables(parts), files[0], key, clustering)
+
+
+def _live_parts(
+    storage: Storage, table: str, file: DataFile, columns: Sequence[Column]
+) -> Iterator[pa.Table]:
+    """Yield the live rows of a file in their order; for each part, about `PART_BYTES` are read."""
+    if file.size <= PART_BYTES or file.rows <= 0:
+        yield live_rows(storage, table, file, columns)
+        return
+    count = -(-file.size // PART_BYTES)
+    positions = live_positions(storage, table, file, columns)
+    ends = [file.rows * number // count for number in range(1, count)]
+    for own in np.split(positions, np.searchsorted(positions, ends)):
+        yield rows_at(storage, table, file, columns, own)
+
+
+def _write(
+    storage: Storage,
+    table: str,
+    columns: Sequence[Column],
+    data: pa.Table,
+    first: DataFile,
+    key: Sequence[str],
+    clustering: Sequence[str],
+) -> DataFile | None:
+    """Write rows in their order, with the partition of the file `first`; None if there are none."""
     # Arrow sorts many small chunks slowly.
     data = data.combine_chunks()
     if not data.num_rows:
         return None
-    first = files[0]
     if clustering:
         data = data.sort_by([(name, "ascending") for name in clustering])
     else:

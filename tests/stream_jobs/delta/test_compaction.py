@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
+from stream_jobs.delta import compaction, parquet_file
 from stream_jobs.delta.actions import DataFile, Metadata
 from stream_jobs.delta.columns import new_columns
-from stream_jobs.delta.compaction import CompactionLimits, plan, rewrite
+from stream_jobs.delta.compaction import CompactionLimits, plan, rewrite, rewrite_group
 from stream_jobs.delta.deletion_vectors import DeletionVector
 from stream_jobs.delta.housekeeping import clean_log, is_checkpoint_due, vacuum, write_checkpoint
 from stream_jobs.delta.log import now
@@ -140,6 +141,33 @@ def test_rows_are_sorted_by_the_clustering_columns(tmp_path: Path) -> None:
     metadata = table.snapshot.metadata.with_columns(renamed)
     table.commit(TableCommit(metadata=metadata), "ALTER TABLE")
     assert list(table.snapshot.clustering) == ["d"]
+
+
+def test_a_large_file_is_read_part_by_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program made it: it has one row group for each 100 rows."""
+    sample = Sample(LocalStorage(str(tmp_path)), "t")
+    monkeypatch.setattr(parquet_file, "_ROW_GROUP_ROWS", 100)
+    large = sample.append(range(1000))
+    # No row of the second part is left, and few of the others.
+    sample.kill(**{large.path: [n for n in range(1000) if 250 <= n < 500 or n % 10]})
+    expected = sample.live()
+    monkeypatch.setattr(compaction, "PART_BYTES", large.size // 4 + 1)
+    read: list[int] = []
+    rows_at = parquet_file.rows_at
+
+    def counted(*args: Any) -> pa.Table:
+        read.append(len(args[-1]))
+        return rows_at(*args)
+
+    monkeypatch.setattr(compaction, "rows_at", counted)
+    monkeypatch.setattr(compaction, "live_rows", None)
+    old = list(sample.table.snapshot.files.values())
+    columns = sample.table.snapshot.columns
+    new = rewrite_group(sample.storage, "t", columns, old, ["id"])
+    assert (read, [file.rows for file in new]) == ([25, 0, 25, 25], [25, 25, 25])
+    assert [file.bounds("c1") for file in new] == [(0, 240), (500, 740), (750, 990)]
+    sample.table.commit(TableCommit(new=new, removed=old, data_change=False), "OPTIMIZE")
+    assert sample.live() == expected
 
 
 def test_files_without_live_rows_become_nothing(tmp_path: Path) -> None:
