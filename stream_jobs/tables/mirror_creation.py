@@ -156,17 +156,20 @@ class MirrorCreation:
         self._state.mirror, self._state.schema = own, schema
         return own
 
-    def create_truncated(
+    def create_empty(
         self,
         floor: PackedSequence | None,
         starts: Mapping[int, int],
         applied: Sequence[PartResult],
         truncates: Iterable[Truncate],
     ) -> None:
-        """If there was a truncate, create an empty mirror that remembers it for later rows."""
+        """Create an empty mirror if the table can have one: it remembers what `applied` has.
+
+        That is a truncate, for rows that come later, or a record that was left out.
+        """
         history = self._services.registry.history(self._state.topic)
         mode = self._state.mode
-        if floor is not None and history and mode.suits(history[-1]):
+        if history and mode.suits(history[-1]):
             schema = history[-1]
             schema.refuse_unknown()
             columns = all_columns(schema, 0, mode.columns)

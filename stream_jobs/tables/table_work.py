@@ -304,9 +304,10 @@ class TableWork:
         state, starts = self._state, self.ranges.starts
         if not used:
             own_truncates = self._truncates
-            self._first.create_truncated(
-                own_truncates.floor, starts, results, own_truncates.known(None)
-            )
+            if own_truncates.floor is not None or self._has_skipped(starts, results):
+                self._first.create_empty(
+                    own_truncates.floor, starts, results, own_truncates.known(None)
+                )
             return self._done(results)
         schemas = self._services.registry.require(self.topic, used)
         newest = schemas[max(used, key=lambda schema_id: used[schema_id].highest)]
@@ -317,8 +318,10 @@ class TableWork:
             state.is_keyless = True
             return self._done(results)
         if state.is_keyless:
-            # Rows from before the key may be in the topic; if a truncate took them, it is there.
+            # Rows from before the key may be in the topic; if a truncate took them, it is there,
+            # maybe among what was read while there was no mirror.
             state.is_keyless = False
+            state.cursor.clear()
             self.ranges.find_starts()
             return False
         truncates = self._truncates.known(None)
@@ -338,10 +341,22 @@ class TableWork:
     def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> bool:
         truncates = self._truncates
         progress = own.progress.with_truncates(truncates.floor, truncates.known(own)).after(results)
-        if any(result.applied for result in results) or progress.floor != own.progress.floor:
+        if (
+            any(result.applied for result in results)
+            or progress.floor != own.progress.floor
+            or self._has_skipped(own.progress.offsets, results)
+        ):
             own.commit_rows(results, progress)
         self._truncates.is_killing = False
         return self._done(results)
+
+    def _has_skipped(self, starts: Mapping[int, int], results: Sequence[PartResult]) -> bool:
+        """Return whether a record was left out by request that is not before `starts`.
+
+        Nothing else remembers that when the table goes on.
+        """
+        ends = {number: end for result in results for number, end in result.offsets.items()}
+        return any(starts.get(n, 0) <= offset < ends.get(n, 0) for n, offset in self._skipped)
 
     def _done(self, results: Sequence[PartResult]) -> bool:
         """Count what was applied; return whether the work is done, or another round is due."""

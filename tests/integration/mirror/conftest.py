@@ -50,8 +50,10 @@ if TYPE_CHECKING:
     from stream_jobs.load.range_task import RangeJob, RangeResult
     from stream_jobs.run.batch import BatchApplier
     from stream_jobs.source.topics import Offsets
+    from stream_jobs.tables.batch_report import BatchReport
     from stream_jobs.tables.quarantine_files import ResumedTable
     from tests.integration.database_stream import Stream
+    from tests.stream_jobs.topics import SourceTable
 
 
 # While there is nothing new.
@@ -328,6 +330,27 @@ class SparkJob(Job):
         (self.folder / "checkpoint").rename(self.folder / f"checkpoint-{uuid.uuid4().hex}")
 
 
+class RunningJob:
+    """A job that goes on from batch to batch, and keeps what it knows."""
+
+    def __init__(self, kafka: Kafka, applier: BatchApplier) -> None:
+        self.kafka = kafka
+        self.applier = applier
+        self._ends: dict[tuple[str, int], int] = {}
+
+    def apply(self, *tables: SourceTable) -> BatchReport:
+        """Apply what is new in the topics of `tables`."""
+        ranges = []
+        for topic in dict.fromkeys(table.topic for table in tables):
+            for text, end in self.kafka.end_offsets(topic).items():
+                number = int(text)
+                start = self._ends.get((topic, number), 0)
+                self._ends[topic, number] = end
+                if start < end:
+                    ranges.append(OffsetRange(topic, number, start, end))
+        return self.applier.apply(ranges)
+
+
 def run_in_process(tasks: Sequence[Task]) -> list[PartResult]:
     """Run tasks here; they and their results can be sent between processes."""
     results = []
@@ -341,6 +364,15 @@ def run_in_process(tasks: Sequence[Task]) -> list[PartResult]:
 def job(kafka: Kafka, tmp_path: Path) -> Job:
     """A job with an empty mirror, without Spark."""
     return Job(kafka, tmp_path)
+
+
+@pytest.fixture
+def running_job(job: Job) -> Iterator[RunningJob]:
+    """The same job, which goes on from batch to batch."""
+    settings = job.settings()
+    client = KafkaClient(settings.kafka.facts())
+    yield RunningJob(job.kafka, batch_applier(settings, client, run_in_process, lambda: 2))
+    client.close()
 
 
 @pytest.fixture

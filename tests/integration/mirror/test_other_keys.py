@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from connector.foundation.contract import SchemaColumn
-    from tests.integration.mirror.conftest import Job
+    from tests.integration.mirror.conftest import Job, RunningJob
     from tests.stream_jobs.topics import JsonRow, Kafka
 
 pytestmark = pytest.mark.kafka
@@ -131,6 +131,21 @@ def test_a_table_that_had_no_key_when_it_was_first_seen_gets_a_mirror_with_its_k
     lines = run(job, mode)
     assert "table_quarantined" not in [line["event"] for line in lines], lines
     assert sorted(state(job, mode, ["id", "note"])) == sorted(wanted)
+
+
+def test_a_table_may_get_its_first_key_while_the_job_runs(
+    kafka: Kafka, job: Job, running_job: RunningJob
+) -> None:
+    keyless = SourceTable(kafka, "odd", (column("id", "int", nullable=False), NOTE)).create()
+    keyless.insert(row(1), row(2))
+    assert running_job.apply(keyless).keyless_topics == [keyless.topic]
+    # The statement itself; the connector copies the table later.
+    gone(keyless)
+    running_job.apply(keyless)
+    keyed = keyless.alter(ID, NOTE)
+    keyed.insert(row(3, "c"))
+    assert running_job.apply(keyed).quarantined == []
+    assert job.rows("odd") == [(3, "c")]
 
 
 @pytest.mark.parametrize("mode", ["soft_delete", "history"])

@@ -115,6 +115,25 @@ def test_bytes_that_are_not_ours_stop_their_table_alone_until_the_record_is_left
     ] == []
 
 
+@pytest.mark.parametrize("is_there", [True, False], ids=["a mirror", "no mirror"])
+def test_a_record_that_was_left_out_alone_stays_so_after_a_restart(
+    kafka: Kafka, job: Job, is_there: bool
+) -> None:
+    _, poisoned = two_tables(kafka)
+    if is_there:
+        poisoned.insert(row(1))
+        job.apply()
+    offset = end(kafka, poisoned)
+    poison(poisoned)
+    job.quarantined()
+    job.resume("shop.poisoned", skipped=[(0, offset)])
+    lines = job.run()
+    assert [line["event"] for line in lines] == ["retried", "record_skipped", "table_resumed"]
+    poisoned.insert(row(2))
+    assert job.apply()["set_aside"] == 0
+    assert job.rows("poisoned") == rows(1, 2)[not is_there :]
+
+
 def test_records_in_kafka_that_are_gone_stop_their_table_alone(kafka: Kafka, job: Job) -> None:
     """All tables are read together, so the others are read again."""
     good, poisoned = two_tables(kafka)
