@@ -100,14 +100,19 @@ RECORDS_GONE = table_failure(
     cause="Kafka deleted records before the job had read them, or somebody made the topic again.",
     example={"first": 9000},
 )
-TOPIC_SHORTER = table_failure(
+TOPIC_LOST = table_failure(
     "M218",
-    "{topic}, partition {partition}: it ends at offset {end}, but records up to offset {offset} "
-    "were read",
+    "{reason}",
     "let the connector copy the table again (`binlog-connector snapshot`), and then let the mirror "
     "be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`",
     cause="Somebody deleted the topic and made it again, or the brokers lost records.",
-    example={"end": 12},
+)
+TOPIC_SHORTER = TOPIC_LOST.because(
+    "{topic}, partition {partition}: it ends at offset {end}, but it had records up to offset "
+    "{offset}"
+)
+TOPIC_MADE_AGAIN = TOPIC_LOST.because(
+    "{topic}: it was deleted and made again after the mirror had read a part of it"
 )
 NOT_DELETED = notice(
     "M226",

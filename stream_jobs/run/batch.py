@@ -27,7 +27,7 @@ from stream_jobs.run.cut_coordinator import CutCoordinator
 from stream_jobs.run.iceberg_publication import IcebergPublication
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.run.late_records import apply_late
-from stream_jobs.run.quarantine import Quarantine, refuse_shorter
+from stream_jobs.run.quarantine import Quarantine, refuse_made_again, refuse_shorter
 from stream_jobs.source.requests import Partition
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange, ranges_by_topic, schema_topic
@@ -364,12 +364,14 @@ class BatchApplier:
         every, failed = [], {}
         topics = ranges_by_topic(ranges)
         self._states.open(topics)
+        ids = self.services.client.topic_ids(topics)
         for topic, own in sorted(topics.items()):
             try:
                 state = self._states.of(topic)
                 if state.is_skipped:
                     continue
                 refuse_shorter(own)
+                refuse_made_again(state, ids.get(topic, ""))
                 if self.loads is not None:
                     self.loads.leave_replaced(state)
                 if topic not in requests:

@@ -166,6 +166,19 @@ def refuse_shorter(ranges: Iterable[OffsetRange]) -> None:
             )
 
 
+def refuse_made_again(state: TopicState, topic_id: str) -> None:
+    """Raise MirrorError if the topic of a mirror has another id than the one that was read.
+
+    It may be longer than that one was: its offsets say nothing. `topic_id` is "" if Kafka has none.
+    """
+    state.topic_id, own = topic_id, state.mirror
+    if own is None or not topic_id:
+        return
+    if own.progress.topic_id not in {"", topic_id}:
+        raise MirrorError(record_errors.TOPIC_MADE_AGAIN, topic=state.topic)
+    own.progress = replace(own.progress, topic_id=topic_id)
+
+
 def _refuse_foreign(services: MirrorContext, path: str, name: str) -> None:
     """Raise MirrorError if the table at `path` can be read, and is not the mirror of `name`."""
     try:

@@ -28,6 +28,8 @@ from stream_jobs.source.record_batches import FetchResponse, read_committed_reco
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
 _RETRY_SECONDS: Final = 0.1
+# After this time without a record, it is asked whether the wanted ones are still there.
+_STALLED_SECONDS: Final = 5.0
 _WITH_MESSAGE: Final = (BrokersUnreachable, TimedOut)
 
 _T = TypeVar("_T")
@@ -64,6 +66,15 @@ class KafkaClient:
         Raises MirrorError if the brokers do not answer in time.
         """
         return self._until_answered(self._cluster.topics)
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """Return the id of each topic, in hex: one that is made again has another one.
+
+        Topics that do not exist are left out, and all topics of brokers before 2.8.
+        """
+        described = self._until_answered(lambda: self._cluster.described(topics))
+        ids = {topic.name: topic.topic_id for topic in described if not topic.error_code}
+        return {name: own.hex for name, own in ids.items() if own is not None and own.int}
 
     def first_offsets(
         self, partitions: Iterable[requests.Partition]
@@ -272,7 +283,7 @@ def read_ranges(
 
     All ranges are fetched together: many small ones cost few requests. When the values of all
     together have more than `bytes_max` bytes, the rest is not read: the ranges that are then
-    yielded end earlier. Raises MirrorError if a range cannot be read.
+    yielded end earlier. Raises MirrorError if a range cannot be read, or if its records are gone.
     """
     left: dict[requests.Partition, OffsetRange] = {}
     for span in ranges:
@@ -283,7 +294,11 @@ def read_ranges(
     columns = {key: RecordColumns() for key in left}
     position = {key: span.start for key, span in left.items()}
     size = 0
+    moved_at = time.monotonic()
     while left and (bytes_max is None or size <= bytes_max):
+        if time.monotonic() - moved_at >= _STALLED_SECONDS:
+            _refuse_lost(client, left)
+            moved_at = time.monotonic()
         room = requests.FETCH_BYTES if bytes_max is None else bytes_max - size + 1
         for fetched in client.fetch({key: position[key] for key in left}, room):
             key = fetched.topic, fetched.partition
@@ -291,6 +306,8 @@ def read_ranges(
             known = len(columns[key].values)
             at = read_committed_records(fetched, position[key], wanted.end, columns[key])
             size += sum(len(value) for value in columns[key].values[known:] if value)
+            if at > position[key]:
+                moved_at = time.monotonic()
             # The next request begins with a partition that this answer had no room for.
             del left[key]
             position[key] = at
@@ -300,3 +317,20 @@ def read_ranges(
                 left[key] = wanted
     for key, wanted in left.items():
         yield wanted._replace(end=position[key]), columns[key]
+
+
+def _refuse_lost(client: KafkaClient, ranges: Mapping[requests.Partition, OffsetRange]) -> None:
+    """Raise MirrorError for a range beyond the end of its partition: the brokers lost records.
+
+    A transaction that has not ended is no loss.
+    """
+    for place, end in client.written_offsets(ranges).items():
+        wanted = ranges[place]
+        if end < wanted.end:
+            raise MirrorError(
+                record_errors.TOPIC_SHORTER,
+                topic=wanted.topic,
+                partition=wanted.partition,
+                offset=wanted.end,
+                end=end,
+            )

@@ -141,7 +141,13 @@ class MirrorCreation:
         """Create the empty table, which begins at `starts`, or after what was `applied`."""
         schema = proposal.schema
         schema.refuse_unknown()
-        begun = Progress(schema.schema_id, proposal.since, len(self._batch), offsets=dict(starts))
+        begun = Progress(
+            schema.schema_id,
+            proposal.since,
+            len(self._batch),
+            offsets=dict(starts),
+            topic_id=self._state.topic_id,
+        )
         progress = begun.with_truncates(floor, truncates).after(applied)
         services, mode, columns = self._services, self._state.mode, proposal.columns
         properties = services.properties

@@ -24,6 +24,8 @@ one at which the table got the mirror's list. The same list can come back after 
 *Last.* The last change that was applied, with its transaction at the source. Each version of the
 table shows it in its history.
 
+*Topic.* A topic that is deleted and made again has another id, and other records at its offsets.
+
 *Load.* Some tables' first rows are read from the source, and their topic has only what came later.
 
 *Partitions.* With more partitions a key moves to another one, and its changes are no longer read
@@ -172,6 +174,8 @@ class Progress:
     last: LastChange | None = None
     # The rows that came from the source and not from the topic, if some did.
     load: TableLoad | None = None
+    # The id of the topic, in hex; "" if the brokers have not said it.
+    topic_id: str = ""
 
     @classmethod
     def read(cls, text: str) -> Progress:
@@ -190,13 +194,16 @@ class Progress:
             tuple(Truncate(PackedSequence(hi, lo), us) for hi, lo, us in document["truncates"]),
             None if last is None else LastChange(PackedSequence(*last[0]), last[1]),
             None if load is None else TableLoad.read(load),
+            document.get("topic_id", ""),
         )
 
     def write(self) -> str:
         """Return the JSON that the log holds."""
         load = {} if self.load is None else {"load": self.load.document()}
+        topic = {"topic_id": self.topic_id} if self.topic_id else {}
         return json.dumps(
             load
+            | topic
             | {
                 "schema": self.schema_id,
                 "since": self.since,

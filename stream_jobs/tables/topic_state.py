@@ -31,6 +31,8 @@ class TopicState:
     """A topic, its table, and its mirror."""
 
     topic: str
+    # In hex; "" if the brokers have not said it.
+    topic_id: str = ""
     # Whether a schema record of the topic was read, so that its mirror could be looked for.
     is_known: bool = False
     # None until a schema record of the topic was read, or if the mirror does not exist.

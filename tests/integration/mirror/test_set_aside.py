@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,15 +13,18 @@ from deltalake import write_deltalake
 from kafka.structs import TopicPartition
 
 from connector.foundation.errors import ConfigError
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import job_errors, record_errors
 from stream_jobs.run import batch
 from stream_jobs.run.quarantine import Quarantine
+from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from stream_jobs.tables.quarantine_files import QuarantineFiles, ResumedTable
 from tests.foundation.errors.texts import text_of
 from tests.stream_jobs.topics import PARTITIONS, SourceTable, column
 
 if TYPE_CHECKING:
-    from tests.integration.mirror.conftest import Job, SparkJob
+    from tests.integration.mirror.conftest import Job, RunningJob, SparkJob
     from tests.stream_jobs.topics import Kafka
 
 pytestmark = pytest.mark.kafka
@@ -211,6 +215,51 @@ def test_a_topic_that_was_made_again_stops_its_table_alone(kafka: Kafka, job: Jo
     job.resume("shop.poisoned", rebuild=True)
     job.run()
     assert job.rows("poisoned") == rows(10)
+
+
+@pytest.mark.parametrize("is_running", [False, True], ids=["down", "running"])
+def test_a_topic_that_was_made_again_and_is_longer_now_stops_its_table_alone(
+    kafka: Kafka, job: Job, running_job: RunningJob, is_running: bool
+) -> None:
+    good, other = two_tables(kafka)
+    for table in (good, other):
+        table.insert(row(1), row(2))
+
+    def run() -> list[tuple[str, str]]:
+        if is_running:
+            return [(own.table, own.code) for own in running_job.apply(good, other).quarantined]
+        lines = job.run()
+        return [(each["table"], each["code"]) for each in lines if "quarantined" in each["event"]]
+
+    assert run() == []
+    kafka.make_again(other.topic)
+    other.truncate()
+    other.insert(*(row(number) for number in range(3, 30)))
+    good.insert(row(3))
+    assert run() == [("shop.poisoned", record_errors.TOPIC_MADE_AGAIN.code)]
+    assert (job.rows("good"), job.rows("poisoned")) == (rows(1, 2, 3), rows(1, 2))
+    assert record_of(job, other)["reason"] == text_of(
+        record_errors.TOPIC_MADE_AGAIN, topic=other.topic
+    )
+    job.resume("shop.poisoned", rebuild=True)
+    job.run()
+    assert job.rows("poisoned") == rows(*range(3, 30))
+
+
+def test_a_mirror_that_does_not_know_its_topic_learns_it(kafka: Kafka, job: Job) -> None:
+    _, table = two_tables(kafka)
+    table.insert(row(1))
+    job.apply()
+    delta = DeltaTable.open(LocalStorage(str(job.folder / "mirror")), "shop/poisoned")
+    assert delta is not None
+    progress = Progress.read(delta.snapshot.domains[DOMAIN])
+    assert progress.topic_id
+    earlier = replace(progress, topic_id="").write()
+    assert "topic" not in earlier
+    delta.commit(TableCommit(domains={DOMAIN: earlier}), "WRITE")
+    table.insert(row(2))
+    job.apply()
+    assert Progress.read(delta.refresh().domains[DOMAIN]).topic_id == progress.topic_id
 
 
 def test_a_topic_that_is_gone_does_not_seem_to_have_caught_up(kafka: Kafka, job: Job) -> None:

@@ -28,10 +28,11 @@ from kafka.structs import OffsetAndMetadata
 from connector.kafka import transaction_requests
 from connector.kafka.failures import Action, action_of
 from connector.kafka.folder import door, partition_requests
-from stream_jobs.errors import MirrorError
-from stream_jobs.source import offset_requests
+from stream_jobs.errors import MirrorError, record_errors
+from stream_jobs.source import client, offset_requests
 from stream_jobs.source.client import KafkaClient, read_ranges
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
+from tests.foundation.errors.texts import text_of
 from tests.kafka.folder import folder_clients
 from tests.kafka.folder.folder_clients import (
     PARTITIONS,
@@ -215,6 +216,44 @@ def test_the_mirror_reads_ranges_and_sees_open_transactions(folder: Path) -> Non
         assert fetched.data
         producer.abort_transaction()
         assert not mirror.have_open_transactions(places)
+
+
+def test_the_mirror_does_not_wait_for_records_that_the_log_has_lost(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "_STALLED_SECONDS", 0.2)
+    create(folder)
+    with closing_now(producer_of(folder)) as producer, closing(mirror_of(folder)) as mirror:
+        commit(producer, batch_of([b"1", b"2"]))
+        end = mirror.end_offsets([(TOPIC, 0)])[TOPIC, 0]
+        # It was planned before the loss.
+        with pytest.raises(MirrorError) as lost:
+            list(read_ranges(mirror, [OffsetRange(TOPIC, 0, 0, end + 2)]))
+        facts = {"topic": TOPIC, "partition": 0, "offset": end + 2, "end": end}
+        assert lost.value.text == text_of(record_errors.TOPIC_SHORTER, **facts)
+
+        # Records of a transaction that has not ended are there.
+        producer.deliver(batch_of([b"3"]), ROOM)
+        producer.wake()
+        wait_until(lambda: mirror.have_open_transactions([(TOPIC, 0)]))
+        ended = threading.Timer(1, producer.abort_transaction)
+        ended.start()
+        wanted = OffsetRange(TOPIC, 0, end, end + 1)
+        ((found, columns),) = read_ranges(mirror, [wanted])
+        ended.join()
+        assert (found, columns.values) == (wanted, [])
+
+
+def test_a_topic_that_is_made_again_has_another_id(folder: Path) -> None:
+    create(folder)
+    with closing(mirror_of(folder)) as mirror, closing(admin_of(folder)) as admin:
+        first = mirror.topic_ids([TOPIC, "absent"])
+        assert first.keys() == {TOPIC}
+        assert mirror.topic_ids([TOPIC]) == first
+        admin.delete_topics([TOPIC])
+        assert mirror.topic_ids([TOPIC]) == {}
+        create(folder)
+        assert mirror.topic_ids([TOPIC]) != first
 
 
 def test_the_mirror_waits_for_the_next_record_of_many_topics(folder: Path) -> None:
