@@ -252,6 +252,13 @@ class Features:
         if unknown:
             raise MirrorError(delta_errors.FEATURES_UNKNOWN, path=path, features=sorted(unknown))
 
+    def refuse_missing(self, path: str) -> None:
+        """Raise MirrorError if the table at `path` lacks a feature that is written with."""
+        missing = set(_READER_FEATURES).difference(self.reader)
+        missing |= set(_WRITER_FEATURES).difference(self.writer)
+        if missing:
+            raise MirrorError(delta_errors.FEATURES_MISSING, path=path, features=sorted(missing))
+
     def action(self) -> dict[str, Any]:
         """Return the action `protocol`."""
         return {

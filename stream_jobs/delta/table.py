@@ -170,9 +170,10 @@ class DeltaTable:
         `operation` is a word for the table's history. Raises CommitConflict if another writer has
         committed this version, or overwritten the one before: then refresh, and find out whether
         the change still fits (`Snapshot.same_rows`). Raises MirrorError if `change` names files
-        that are not in the current version, if a deletion vector is damaged, or if the storage
-        fails.
+        that are not in the current version, if the table has lost features, if a deletion vector is
+        damaged, or if the storage fails.
         """
+        self.snapshot.features.refuse_missing(self.path)
         began = time.monotonic()
         version = self.snapshot.version + 1
         if self._is_overwritten():

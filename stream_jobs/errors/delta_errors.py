@@ -57,6 +57,14 @@ FEATURES_UNKNOWN = table_failure(
     cause="Another program changed the table. A writer must obey all features of a table.",
     example={"path": _TABLE, "features": ["rowTracking"]},
 )
+FEATURES_MISSING = table_failure(
+    "M526",
+    "{path}: the table has lost features of Delta that this job writes with: {features}",
+    "add each one again: ALTER TABLE ... SET TBLPROPERTIES ('delta.feature.NAME' = 'supported')",
+    cause="Another program has dropped them. Without them, readers would see dead rows, or take "
+    "one column for another.",
+    example={"path": _TABLE, "features": ["deletionVectors"]},
+)
 OTHER_PROTOCOL = table_failure(
     "M507",
     "{path}: the table has versions {versions} of Delta's protocol, not 3 and 7",
@@ -70,6 +78,15 @@ COLUMN_UNKNOWN = table_failure(
     "drop the column",
     cause="Another program added a column of a type that a mirror does not have.",
     example={"path": _TABLE, "said": "'variant'"},
+)
+COLUMNS_GONE = table_failure(
+    "M525",
+    "{path}: the table has no columns {columns} any more, which its source has",
+    "give them their names again (ALTER TABLE ... RENAME COLUMN), or let the mirror be made again: "
+    "`binlog-connector-mirror resume CONFIG TABLE --rebuild`",
+    cause="Another program has renamed or dropped columns of the mirror. Their new values would "
+    "be lost.",
+    example={"path": _TABLE, "columns": ["price"]},
 )
 PROPERTY_WRONG = table_failure(
     "M514",

@@ -6,6 +6,7 @@ have not changed since.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -16,6 +17,7 @@ from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.delta.housekeeping import Retention
 from stream_jobs.delta.log import now
 from stream_jobs.delta.table import DeltaTable
+from stream_jobs.errors import MirrorError
 from stream_jobs.run.job_state import Ownership
 from stream_jobs.source.sequence import PackedSequence
 
@@ -96,8 +98,10 @@ class CutHistory:
         last, written = self._known
         keep = self._retention_ms
         for table in tables:
-            own = Retention.of(table.path, table.snapshot.configuration)
-            keep = min(keep, own.files, own.log)
+            # A table whose properties cannot be read loses no version: its upkeep refuses it.
+            with suppress(MirrorError):
+                own = Retention.of(table.path, table.snapshot.configuration)
+                keep = min(keep, own.files, own.log)
         until = at - keep + min(_MARGIN_MS, keep)
         newest = 0 if last is None else last.number
         self._remove([n for n, ms in written.items() if ms < until and n < newest])

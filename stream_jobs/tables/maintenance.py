@@ -8,7 +8,7 @@ Only tables that had records in the batch are looked at: an idle table costs not
 call OPTIMIZE or VACUUM.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -66,7 +66,8 @@ class TableMaintenance:
         failed = self._compact(mirrors, tasks) if tasks else {}
         # Shards share one table.
         once = {table.mirror.delta.path: table for table in tables}
-        due = [t for t in once.values() if is_checkpoint_due(t.mirror.delta.whole)]
+        due, unclear = _due(once.values())
+        failed |= unclear
         if due:
             with ThreadPoolExecutor(self.threads) as pool:
                 errors = pool.map(lambda table: self._cleaned_up(table, at), due)
@@ -123,6 +124,20 @@ class TableMaintenance:
         except MirrorError as error:
             return error
         return None
+
+
+def _due(
+    tables: Iterable[ChangedTable],
+) -> tuple[list[ChangedTable], dict[str, MirrorError]]:
+    """Return the tables that a checkpoint is due for, and errors of those that do not say it."""
+    due, failed = [], {}
+    for table in tables:
+        try:
+            if is_checkpoint_due(table.mirror.delta.whole):
+                due.append(table)
+        except MirrorError as error:
+            failed[table.topic] = error
+    return due, failed
 
 
 def _bytes_of(work: CompactedFiles) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from stream_jobs.apply.task_messages import PartResult, RecordMapping, SchemaUse
-from stream_jobs.errors import MirrorError
+from stream_jobs.errors import MirrorError, delta_errors
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.source.topics import OffsetRange
@@ -109,11 +109,18 @@ class SchemaEvolution:
         return self._state.schema
 
     def follow(self) -> None:
-        """Take what is known from the mirror, after it was loaded or has changed."""
+        """Take what is known from the mirror, after it was loaded or has changed.
+
+        Raises MirrorError if another program has renamed or dropped columns.
+        """
         own = self._state.mirror
         assert own is not None
         schema_id = own.progress.schema_id
         schema = self._services.registry.require(self._state.topic, {schema_id})[schema_id]
+        gone = schema.by_name.keys() - {column.name for column in own.delta.snapshot.columns}
+        if gone:
+            facts = {"path": own.delta.path, "columns": sorted(gone)}
+            raise MirrorError(delta_errors.COLUMNS_GONE, **facts)
         self._state.schema = schema
         # Without it, tasks write nothing, and `begin` finds the step that makes the columns fit.
         self.parses = {schema_id: RecordMapping(schema, {})} if own.holds(schema) else {}
