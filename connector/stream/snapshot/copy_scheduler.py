@@ -22,7 +22,6 @@ from connector.stream.snapshot.reader_pool import ReaderPool
 from connector.stream.snapshot.running_copies import GROUP_TABLES, RunningCopies, group_of
 from connector.stream.snapshot.table_copy import CopyEvent, TableCopy
 from connector.stream.snapshot.table_pass import TablePass
-from connector.stream.snapshot.table_state import NO_REQUEST
 from connector.stream.snapshot.watermark import LogPosition
 
 # How many times in a row a table may differ from what the log says.
@@ -353,7 +352,7 @@ class CopyScheduler:
         for copy in self.copies.first(now, large_max=busy, count_max=busy * GROUP_TABLES):
             if copy.gone_at is not None:
                 if position is not None and position >= copy.gone_at:
-                    yield from self._look_again(copy)
+                    yield from table_copy.look_again(copy)
             elif copy.planned is None:
                 unplanned.append(copy)
             elif position is not None and position >= copy.planned.end:
@@ -393,19 +392,6 @@ class CopyScheduler:
             readers.submit(jobs.ChunkGroup(chunks, bytes_max) if len(chunks) > 1 else chunks[0])
             self._unread += 1
             left = left[len(group) :]
-
-    def _look_again(self, copy: TableCopy) -> Iterator[CopyEvent]:
-        """Go on after the log up to the moment at which the server showed no such table."""
-        if copy.watched.changes != copy.asked_at:
-            # It was dropped and created again since.
-            copy.gone_at = None
-        elif copy.is_absent and copy.state.request == NO_REQUEST:
-            yield table_copy.TableAbsence(copy)
-        else:
-            # No statement has dropped it: it exists, but the account does not see it, or somebody
-            # asked for what is no table.
-            assert copy.gone_error is not None
-            yield table_copy.CopyFailure(copy, copy.gone_error)
 
     def _ask_for_rows(self, copy: TableCopy, readers: ReaderPool) -> None:
         if copy.watched.key_count > KEYS_MAX:

@@ -349,3 +349,17 @@ def left_to_mirror(
             continue
         yield CopyEnd(copy)
         output.put_state(copy.state)
+
+
+def look_again(copy: TableCopy) -> Iterator[CopyEvent]:
+    """Go on after the log up to the moment at which the server showed no such table."""
+    if copy.watched.changes != copy.asked_at:
+        # It was dropped and created again since.
+        copy.gone_at = None
+    elif copy.is_absent and copy.state.request == NO_REQUEST:
+        yield TableAbsence(copy)
+    else:
+        # No statement has dropped it: it exists, but the account does not see it, or somebody
+        # asked for what is no table.
+        assert copy.gone_error is not None
+        yield CopyFailure(copy, copy.gone_error)
