@@ -5,9 +5,8 @@
                        └──────── tables that need another round ───┘
 
 Every table commits its rows with its progress, so a batch that is run again, after a crash at any
-point, finds what was applied, and continues.
-
-A table that cannot go on is set aside, and the batch goes on without it: see `isolation`.
+point, finds what was applied, and continues. A table that cannot go on is set aside, and the batch
+goes on without it: see `quarantine`.
 """
 
 import time
@@ -27,7 +26,8 @@ from stream_jobs.run.cut_coordinator import CutCoordinator
 from stream_jobs.run.iceberg_publication import IcebergPublication
 from stream_jobs.run.job_state import Owner, Ownership
 from stream_jobs.run.late_records import apply_late
-from stream_jobs.run.quarantine import Quarantine, refuse_made_again, refuse_shorter
+from stream_jobs.run.quarantine import Quarantine
+from stream_jobs.run.topic_identity import refuse_made_again
 from stream_jobs.source.requests import Partition
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange, ranges_by_topic, schema_topic
@@ -370,8 +370,7 @@ class BatchApplier:
                 state = self._states.of(topic)
                 if state.is_skipped:
                     continue
-                refuse_shorter(own)
-                refuse_made_again(state, ids.get(topic, ""))
+                refuse_made_again(self.services.client, state, own, ids.get(topic, ""))
                 if self.loads is not None:
                     self.loads.leave_replaced(state)
                 if topic not in requests:

@@ -6,12 +6,13 @@ is read from its own progress, and the record says where to begin if there is no
 """
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.iceberg.table_files import TableFiles
+from stream_jobs.run.topic_identity import refuse_shorter
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.merged_table import MergedTables
 from stream_jobs.tables.mirror_context import MirrorContext
@@ -151,32 +152,6 @@ class Quarantine:
 def _name(topic: str, known: QuarantinedTable | None) -> str:
     """Return what a table is called whose schemas have not been read."""
     return topic if known is None else known.table
-
-
-def refuse_shorter(ranges: Iterable[OffsetRange]) -> None:
-    """Raise MirrorError for a range whose topic was made again, and is shorter now."""
-    for span in ranges:
-        if span.start > span.end:
-            raise MirrorError(
-                record_errors.TOPIC_SHORTER,
-                topic=span.topic,
-                partition=span.partition,
-                offset=span.start,
-                end=span.end,
-            )
-
-
-def refuse_made_again(state: TopicState, topic_id: str) -> None:
-    """Raise MirrorError if the topic of a mirror has another id than the one that was read.
-
-    It may be longer than that one was: its offsets say nothing. `topic_id` is "" if Kafka has none.
-    """
-    state.topic_id, own = topic_id, state.mirror
-    if own is None or not topic_id:
-        return
-    if own.progress.topic_id not in {"", topic_id}:
-        raise MirrorError(record_errors.TOPIC_MADE_AGAIN, topic=state.topic)
-    own.progress = replace(own.progress, topic_id=topic_id)
 
 
 def _refuse_foreign(services: MirrorContext, path: str, name: str) -> None:
