@@ -19,6 +19,7 @@ from mypy_extensions import i64
 from connector.foundation import contract
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget, partition_of
 from verification.topics import outcome, topic_records
+from verification.topics.missing_records import MissingRecords
 from verification.topics.record_difference import RegistryValues, difference
 from verification.topics.transaction_topic import TransactionTopic
 
@@ -33,7 +34,7 @@ class Comparison(RecordTarget):
         self,
         counts: outcome.Outcome,
         topics: topic_records.TopicRecords,
-        missing: outcome.MissingRecords,
+        missing: MissingRecords,
         transactions: TransactionTopic | None,
         ddl_topic: str,
         *,
@@ -117,7 +118,8 @@ class Comparison(RecordTarget):
                 self._unexpected(lane)
             else:
                 self.newest = max(self.newest, lane.records[0][0])
-                self._topics.take(lane)
+                self._settle(lane.topic, self._topics.take(lane))
+        self.missing.finish()
         self._report_unnumbered()
         if self._transactions is not None:
             self._transactions.finish()
@@ -153,6 +155,7 @@ class Comparison(RecordTarget):
             record = lane.records[0][1]
             if (record.value is None) == (value is None):
                 self._topics.take(lane)
+                self.missing.found = True
                 what = difference(record, key, value, headers, self.values)
                 if what:
                     self._findings.differs(outcome.DIFFERENT, record, sequence, what)
@@ -176,6 +179,7 @@ class Comparison(RecordTarget):
         repeats = not lane.follows
         self._topics.take(lane)
         topic = lane.topic
+        self._settle(topic, record)
         if any(begin <= sequence < end for begin, end in self._outside):
             return
         if self._findings.came_late(record, sequence):
@@ -193,6 +197,10 @@ class Comparison(RecordTarget):
             self._outcome.of(topic).found += 1
         elif topic != self._ddl_topic or not self._shared_prefix:
             self._findings.differs(outcome.SURPLUS, record, sequence)
+
+    def _settle(self, topic: str, record: Any) -> None:
+        if self.missing.is_unsettled(topic) and _is_of_copy(record):
+            self.missing.settle(topic)
 
     def _report_unnumbered(self) -> None:
         for record in self._topics.unnumbered:

@@ -12,6 +12,7 @@ from mypy_extensions import i64
 
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event import Event
+from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.header import file_number
 from connector.binlog.log_errors import EventError
 from connector.binlog.statement import StatementKind
@@ -33,7 +34,7 @@ from connector.stream.source.record_options import record_options
 from verification import verify_errors
 from verification.topics.comparison import Comparison
 from verification.topics.log_ranges import LogRange
-from verification.topics.outcome import STATED, UNNAMED, Place
+from verification.topics.outcome import UNNAMED, Place
 from verification.topics.schema_history import SchemaHistory
 
 
@@ -78,13 +79,29 @@ class ExpectedRecords(ChangeReceiver):
         topic = self._topics.of(table_map.schema, table_map.table)
         if self._transactions is not None:
             self._transactions.enter(change.transaction, table_map.schema, table_map.table)
-        if not table_map.named:
-            self._comparison.missing.unnamed.add(topic)
-            completed = self._schemas.server_schemas.completed(change)
-            if completed is None:
-                self._comparison.missing.leave_out(topic, UNNAMED, change.rows.count())
-                return
-            change.rows.table_map = completed
+        if table_map.named:
+            self._encode(change, topic, first)
+            return
+        completed = self._completed(change)
+        missing = self._comparison.missing
+        if completed is None:
+            missing.leave_out(topic, UNNAMED, change.rows.count())
+            return
+        change.rows.table_map = completed
+        name = f"{table_map.schema}.{table_map.table}"
+        missing.begin_unnamed(name)
+        self._encode(change, topic, first)
+        missing.end_unnamed(name)
+
+    def _completed(self, change: RowsChange) -> TableMapEvent | None:
+        """Return the table map with the names of its columns; None if no schema record has them."""
+        try:
+            return self._schemas.server_schemas.completed(change)
+        except errors.UnsupportedChange:
+            # The newest list is older than the rows: the pipeline has never had theirs.
+            return None
+
+    def _encode(self, change: RowsChange, topic: str, first: i64) -> None:
         try:
             if first:
                 self._encoder.rows_from(change, first, 0)
@@ -100,6 +117,7 @@ class ExpectedRecords(ChangeReceiver):
         self._enter(changes[0].transaction, changes[0].event_number)
         for change in changes:
             self._schemas.server_schemas.forget(change.database, change.table)
+            self._comparison.missing.forget(change.database, change.table)
         self._encoder.ddl(changes, 0)
 
     def statement(self, change: StatementChange) -> None:
@@ -113,6 +131,7 @@ class ExpectedRecords(ChangeReceiver):
             sequence = self._encoder.sequence(change.transaction, change.event_number)
             for table in tables:
                 topic = self._topics.of(change.database, table)
+                self._comparison.missing.settle(topic)
                 if not self._encoder.schemas.newest_id(f"{change.database}.{table}"):
                     self._comparison.optional(topic, sequence)
         # What an earlier run did not know decides whether a statement says the columns.
@@ -137,13 +156,18 @@ class ExpectedRecords(ChangeReceiver):
         event_number: i64,
         event: Event,
     ) -> None:
-        """Count a statement whose rows are not in the log; the pipeline has kept it back."""
+        """Expect a statement whose rows are not in the log in quarantine.
+
+        Raises `refusal` if it says of no table: no pipeline gets past it.
+        """
         del event
         self._enter(transaction, event_number)
-        topic = self._topics.prefix
-        if refusal.database is not None and refusal.table is not None:
-            topic = self._topics.of(refusal.database, refusal.table)
-        self._comparison.missing.leave_out(topic, STATED, 1)
+        database, table = refusal.database, refusal.table
+        if database is None:
+            raise refusal
+        topic = self._topics.prefix if table is None else self._topics.of(database, table)
+        sequence = str(self._encoder.sequence(transaction, event_number)).encode()
+        self._comparison.missing.stated(topic, database, table, sequence, transaction.id)
 
     @property
     def end(self) -> Sequence:

@@ -15,6 +15,7 @@ from kafka.errors import KafkaError
 from connector.binlog.header import file_number
 from connector.binlog.table_filter import TableFilter
 from connector.foundation import contract
+from connector.foundation.control_records import QuarantineRecord
 from connector.foundation.errors import SourceRefused, TransientError
 from connector.foundation.settings.configuration import in_lower_case
 from connector.foundation.settings.sections import KafkaSettings, Settings
@@ -22,16 +23,19 @@ from connector.stream.changes.changes_errors import RolledBack
 from connector.stream.envelope.options import OutboxOptions, Topics
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import Progress, progress_topic
+from connector.stream.quarantine.topics import read_all
 from connector.stream.sink import connection
 from connector.stream.sink.recovery import open_records, open_records_since
 from connector.stream.sink.schema_registry import open_registry
 from connector.stream.snapshot.copy_requests import names_ignore_case, open_session
+from connector.stream.snapshot.table_state import TableState, snapshot_topic
 from connector.stream.source.record_options import outbox_form, table_topics
 from verification import verify_errors
 from verification.topics import outcome
 from verification.topics.comparison import Comparison
 from verification.topics.expected_records import LogReader
 from verification.topics.log_ranges import RangeEnd, find_log_ranges, read_progress_history
+from verification.topics.missing_records import MissingRecords, QuarantinedRecords
 from verification.topics.record_difference import RegistryValues
 from verification.topics.schema_history import SchemaHistory
 from verification.topics.topic_records import TopicRecords, Writers
@@ -187,6 +191,8 @@ class _TopicComparison:
         known = topics_with_rows(self._table_topics, self._tables, self._schemas.names)
         outbox = outbox_form(settings.envelope.outbox)
         self._existing = topics_of(settings.kafka, clients, known, outbox)
+        # Before the ends of the topics are known: a copy that is complete by now has records there.
+        self._copied = self._copies_under_way()
         own = followed_topics(prefix, self._existing, self._tables, known)
         shared = shared_topics(self._table_topics, self._schemas.names, outbox, own)
         writers = Writers(settings.name, shared)
@@ -217,6 +223,22 @@ class _TopicComparison:
                 lane = self._topics.lowest()
         return None if lane is None else lane.records[0][0]
 
+    def _copies_under_way(self) -> frozenset[str]:
+        """Return the tables that the pipeline is copying, or is going to copy, completely."""
+        settings = self._settings
+        topic = snapshot_topic(settings.kafka.topic_prefix)
+        if topic not in self._existing:
+            return frozenset()
+        own = f"{settings.name}/".encode()
+        with open_records(settings.kafka, topic, self._clients) as (_, records):
+            latest = {record.key: record.value for record in records}
+        states = (
+            TableState.decode(value, key.decode())
+            for key, value in latest.items()
+            if value is not None and key.startswith(own)
+        )
+        return frozenset(state.name for state in states if state.under_way and not state.where)
+
     def _open_comparison(self) -> Comparison:
         settings, existing = self._settings, self._existing
         prefix, shared = settings.kafka.topic_prefix, self._delivered.shared
@@ -229,16 +251,15 @@ class _TopicComparison:
                     open_records_since(settings.kafka, topic, self._clients)
                 )
             transactions = TransactionTopic(self._outcome, prefix, read_since, shared_prefix=shared)
-        quarantine = outcome.QuarantinedRecords(
-            settings,
-            self._table_topics,
-            exists=contract.control_topic(prefix, contract.QUARANTINE_TOPIC_SUFFIX) in existing,
-        )
+        kept_back: Iterator[QuarantineRecord] = iter(())
+        if contract.control_topic(prefix, contract.QUARANTINE_TOPIC_SUFFIX) in existing:
+            kept_back = (record for _, record, _ in read_all(settings.kafka, settings.name))
+        quarantine = QuarantinedRecords(kept_back, self._table_topics)
         compacted = frozenset(topic for topic, is_compacted in existing.items() if is_compacted)
         return Comparison(
             self._outcome,
             self._topics,
-            outcome.MissingRecords(self._outcome, quarantine, compacted),
+            MissingRecords(self._outcome, quarantine, compacted, self._copied),
             transactions,
             prefix,
             shared_prefix=shared,
