@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
-from connector.binlog.gtid import GtidSet, MariadbGtidSet, contains_all, parse_gtid_set
+from connector.binlog.gtid import GtidSet, MariadbGtidSet, has_reached, parse_gtid_set
 from connector.binlog.header import file_number
 from connector.foundation import contract
 from connector.foundation.errors import SinkUnavailable, SourceRefused, SourceUnavailable
@@ -383,4 +383,4 @@ def _is_after(progress: Progress, reached: LogEnd) -> bool:
     known = progress.gtid_set
     gtid_set = None if known is None else parse_gtid_set(known, progress.flavour)
     # The position stays where it is while the server only begins new files.
-    return contains_all(gtid_set, reached.gtid_set) or _position(progress) >= reached.position
+    return has_reached(gtid_set, reached.gtid_set) or _position(progress) >= reached.position

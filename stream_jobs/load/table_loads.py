@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from connector.binlog.gtid import contains_all, parse_gtid_set
+from connector.binlog.gtid import contains_all, has_reached, parse_gtid_set
 from connector.foundation.contract import row_topic
 from connector.foundation.errors.message import Message
 from connector.stream.snapshot.watermark import LogPosition
@@ -211,10 +211,13 @@ class TableLoads:
 
 def has_passed(delivered: DeliveredPosition, end: SourceMoment) -> bool:
     """Return whether the topics have everything that SELECTs before `end` have seen."""
+    same = delivered.server_uuid == end.server
     if delivered.gtid is not None and end.gtid is not None and delivered.flavour == end.flavour:
         known, wanted = (parse_gtid_set(own, end.flavour) for own in (delivered.gtid, end.gtid))
-        return contains_all(known, wanted)
-    same = delivered.server_uuid == end.server
+        if not same or end.flavour == "mysql":
+            return contains_all(known, wanted)
+        if has_reached(known, wanted):
+            return True
     return same and _place(delivered.position) >= _place(end.position)
 
 

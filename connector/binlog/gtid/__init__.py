@@ -20,6 +20,7 @@ __all__ = [
     "contains_all",
     "gtid_at",
     "gtid_prefix_at",
+    "has_reached",
     "parse_gtid_set",
 ]
 
@@ -39,3 +40,20 @@ def contains_all(known: AnyGtidSet | None, wanted: AnyGtidSet | None) -> bool:
     if isinstance(known, MariadbGtidSet) and isinstance(wanted, MariadbGtidSet):
         return wanted <= known
     return False
+
+
+def has_reached(known: AnyGtidSet | None, end: AnyGtidSet | None) -> bool:
+    """Return whether GTIDs prove that `known` has everything of a log whose last GTIDs are `end`.
+
+    Without gtid_strict_mode, servers of MariaDB write a domain without regard to the numbers of
+    each other: 0-2-991 may come after 0-1-1001. So only numbers of one server are compared. If
+    this is False for MariaDB, positions on one server still decide.
+    """
+    if not (isinstance(known, MariadbGtidSet) and isinstance(end, MariadbGtidSet)):
+        return contains_all(known, end)
+    return all(_is_after(known.last_of(gtid.domain_id), gtid) for gtid in end)
+
+
+def _is_after(last: MariadbGtid | None, gtid: MariadbGtid) -> bool:
+    """Return whether the last GTID of a domain is `gtid`, or a later one of the same server."""
+    return last is not None and last.server_id == gtid.server_id and gtid.sequence <= last.sequence

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import structlog
 
-from connector.binlog.gtid import GtidSet, MariadbGtidSet, contains_all, parse_gtid_set
+from connector.binlog.gtid import GtidSet, MariadbGtidSet, contains_all, has_reached
 from connector.binlog.header import file_number
 from connector.foundation.errors import ConnectorError, SourceUnavailable, fields, line
 from connector.foundation.metrics import CatchUpEstimate
@@ -71,11 +71,14 @@ class SourceLog:
         """Return whether all that the log holds lies before a point of this source's stream.
 
         The point is the set of all transactions before it, and FILE:POSITION. The position decides
-        if the source or the stream has no GTIDs.
+        if the source or the stream has no GTIDs, and on MariaDB if GTIDs prove nothing.
         """
-        if self.gtid_set is not None and gtids is not None:
-            flavour = "mysql" if isinstance(self.gtid_set, GtidSet) else "mariadb"
-            return contains_all(parse_gtid_set(gtids, flavour), self.gtid_set)
+        if isinstance(self.gtid_set, GtidSet) and gtids is not None:
+            return contains_all(GtidSet.parse(gtids), self.gtid_set)
+        # A server that only begins new files leaves the position of the stream where it is.
+        known = None if gtids is None else MariadbGtidSet.parse(gtids)
+        if has_reached(known, self.gtid_set):
+            return True
         file, _, offset = position.rpartition(":")
         return file != "" and (file_number(file), int(offset)) >= self.end
 
@@ -157,8 +160,11 @@ def _transactions_behind(log: SourceLog, gtid_set: str | None) -> int | None:
         return None
     if isinstance(log.gtid_set, GtidSet):
         return (log.gtid_set - GtidSet.parse(gtid_set)).count
-    last = {gtid.domain_id: gtid.sequence for gtid in MariadbGtidSet.parse(gtid_set)}
-    return sum(max(0, gtid.sequence - last.get(gtid.domain_id, 0)) for gtid in log.gtid_set)
+    known = MariadbGtidSet.parse(gtid_set)
+    last = {gtid.domain_id: gtid.sequence for gtid in known}
+    count = sum(max(0, gtid.sequence - last.get(gtid.domain_id, 0)) for gtid in log.gtid_set)
+    # The numbers of two servers do not say that there is none.
+    return count if count or has_reached(known, log.gtid_set) else None
 
 
 def _seconds_to_purge(

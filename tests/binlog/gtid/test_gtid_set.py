@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.gtid import contains_all, parse_gtid_set
+from connector.binlog.gtid import contains_all, has_reached, parse_gtid_set
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 
@@ -31,3 +31,28 @@ def test_without_a_set_nothing_is_known() -> None:
     known = parse_gtid_set("0-1-1", "mariadb")
     assert not contains_all(None, known)
     assert not contains_all(known, None)
+
+
+@pytest.mark.parametrize(
+    ("known", "end", "is_reached"),
+    [
+        ("0-1-7", "0-1-7", True),
+        ("0-1-8,5-2-3", "0-1-7", True),
+        ("0-1-7", "0-1-8", False),
+        ("0-1-7", "0-1-7,5-2-3", False),
+        # Without gtid_strict_mode, 0-2-991 may come after 0-1-1001.
+        ("0-1-1001", "0-2-991", False),
+    ],
+)
+def test_numbers_of_two_servers_do_not_prove_that_a_log_was_read(
+    known: str, end: str, *, is_reached: bool
+) -> None:
+    sets = parse_gtid_set(known, "mariadb"), parse_gtid_set(end, "mariadb")
+    assert has_reached(*sets) is is_reached
+
+
+def test_a_set_of_mysql_names_what_was_read() -> None:
+    known, end = (parse_gtid_set(f"{UUID}:{range_}", "mysql") for range_ in ("1-9", "1-5"))
+    assert has_reached(known, end)
+    assert not has_reached(end, known)
+    assert not has_reached(None, end)

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.foundation.settings.configuration import load_settings
+from local_stack import MariadbServer
 from tests.foundation.errors.texts import shown
+from tests.integration.database_stream import new_stream
+from tests.integration.ended_topics import end_topics
 from tests.integration.verification.pair import pair_of
+from tests.length import full_only
 from verification import verify_errors
 from verification.pipeline import Pipeline
 from verification.run import job_settings
@@ -18,7 +22,9 @@ from verification.table_comparison import TableComparison
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
+    from local_stack import KafkaBroker
     from tests.integration.database_stream import Stream
     from tests.integration.verification.pair import Pair, Row
     from verification.report import TableResult
@@ -86,3 +92,28 @@ def test_a_mirror_that_lags_since_before_the_first_moment_is_waited_for(stream: 
             lagging = compare()
     late = shown(verify_errors.MIRROR_LAGS, table=f"{stream.database}.t", seconds=1.0)
     assert (lagging.verdict, str(lagging.error)) == ("not finished", late)
+
+
+@full_only
+def test_numbers_of_two_servers_in_a_domain_of_mariadb_do_not_say_what_was_delivered(
+    kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    loose = {"gtid_strict_mode": "OFF"}
+    with MariadbServer(tmp_path / "mariadb", settings=loose) as server:
+        stream = new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
+        stream.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+        # As if two other servers had written them.
+        stream.execute("SET server_id = 91, gtid_seq_no = 1001", "INSERT INTO t VALUES (1)")
+        with pair_of(stream) as pair:
+            pair.catch_up(1)
+            pair.connector.kill()
+            stream.execute("SET server_id = 92, gtid_seq_no = 991", "INSERT INTO t VALUES (2)")
+            code, report = pair.report("--patience", "2")
+            (table,) = report["tables"]
+            assert (code, table["verdict"]) == (1, "not finished"), table
+            facts = {"pipeline": stream.prefix, "table": f"{stream.database}.t", "seconds": 2.0}
+            assert table["error"] == shown(verify_errors.CONNECTOR_LAGS, **facts)
+            pair.connector.start()
+            pair.catch_up(2)
+            assert pair.verify().returncode == 0
+    end_topics(stream.broker, stream.prefix)

@@ -159,3 +159,32 @@ def test_the_head_of_a_new_file_is_not_a_lag() -> None:
     behind = lag_of(log(gtid_set=None), without, 0, 0)
     assert behind is not None
     assert behind.seconds == 0.0
+
+
+def test_numbers_of_two_servers_of_mariadb_do_not_hide_what_is_left() -> None:
+    # Without gtid_strict_mode, each server counts the transactions of a domain for itself.
+    ended = log(gtid_set=MariadbGtidSet.parse("0-2-991"))
+    behind = lag_of(ended, standing("binlog.000009", 200, gtid_set="0-1-1001"), 0, 0)
+    assert behind is not None
+    # 100 bytes are no more than the head of a file.
+    assert (behind.bytes, behind.transactions, behind.seconds) == (100, None, 0.0)
+    behind = lag_of(ended, standing("binlog.000008", 200, gtid_set="0-1-1001"), 0, 0)
+    assert behind is not None
+    assert (behind.bytes, behind.transactions, behind.seconds) == (600, None, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("gtids", "position", "is_within"),
+    [
+        ("0-1-1001", "binlog.000009:200", False),
+        ("0-1-1001", "binlog.000009:300", True),
+        # The server has only begun new files since.
+        ("0-2-991", "binlog.000007:900", True),
+        ("0-1-1001", "", False),
+    ],
+)
+def test_a_point_has_all_of_a_log_by_the_numbers_of_one_server_or_by_its_position(
+    gtids: str, position: str, *, is_within: bool
+) -> None:
+    ended = log(gtid_set=MariadbGtidSet.parse("0-2-991"))
+    assert ended.is_within(gtids, position) is is_within

@@ -59,3 +59,17 @@ def test_positions_say_it_on_the_same_server_alone() -> None:
     assert has_passed(delivered(None, "binlog.000010:4"), end)
     assert not has_passed(delivered(None, "binlog.000003:399"), end)
     assert not has_passed(delivered(None, "binlog.000010:4", "other"), end)
+
+
+def test_numbers_of_two_servers_of_mariadb_leave_it_to_the_position() -> None:
+    end = SourceMoment("server", "mariadb", "0-2-991", "binlog.000003:400")
+
+    def passed(gtid: str, position: str, server: str = "server") -> bool:
+        moment = delivered(gtid, position, server)._replace(flavour="mariadb")
+        return has_passed(moment, end)
+
+    assert not passed("0-1-1001", "binlog.000003:300")
+    assert passed("0-1-1001", "binlog.000003:400")
+    assert passed("0-2-991", "binlog.000002:4")
+    # After a failover there is nothing else.
+    assert passed("0-1-1001", "binlog.000001:4", "other")
