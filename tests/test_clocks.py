@@ -136,6 +136,7 @@ REASONS: Final = {
     "verification/foreign/source_log.py log_since": SHOWN,
     "verification/foreign/source_rows.py SourceRows.server_time_us": SHOWN,
     "verification/source_moment.py read_moment": "the clock of the source, as it answers",
+    "verification/iceberg_check.py _waited_seconds": "how long a version was not published",
     "verification/metrics.py VerificationMetrics.__init__": SHOWN,
     "verification/run.py _finished": SHOWN,
 }

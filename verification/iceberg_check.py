@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
+import orjson
 from pyroaring import BitMap
 
 from stream_jobs.delta import deletion_vectors, parquet_file
 from stream_jobs.delta.actions import DataFile
+from stream_jobs.delta.log import Log, now
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import metadata
@@ -26,6 +28,7 @@ from stream_jobs.iceberg.table_files import TableFiles, TableHead
 from verification.mirror_side import MirrorSide
 
 _NOT_PUBLISHED: Final = "it is not published yet"
+_OTHER_TABLE: Final = "what is published is of an earlier mirror of the table, or of another path"
 
 
 class IcebergDifference(NamedTuple):
@@ -47,18 +50,27 @@ class IcebergResult:
     defects: list[str] = field(default_factory=list)
     # Why nothing was compared; "" if it was.
     note: str = ""
+    # How long the next version of the Delta table has waited; 0 if that is not too long.
+    late_seconds: int = 0
 
     @property
     def is_different(self) -> bool:
         """Whether readers of Iceberg see something else than those of Delta, or nothing."""
         return bool(self.differences or self.defects)
 
+    @property
+    def lags(self) -> bool:
+        """Whether what is published is not the table as it is, or was a short time ago."""
+        return bool(self.note or self.late_seconds)
 
-def compare(files: TableFiles, side: MirrorSide, most: int) -> IcebergResult:
+
+def compare(
+    files: TableFiles, side: MirrorSide, most: int, patience_seconds: float
+) -> IcebergResult:
     """Compare the current snapshot of Iceberg with its version of the Delta table of `side`.
 
-    At most `most` rows that differ are named. Raises MirrorError if the storage fails, or if the
-    Delta table cannot be read.
+    At most `most` rows that differ are named. A version may wait so many seconds until it is
+    published. Raises MirrorError if the storage fails, or if the Delta table cannot be read.
     """
     log, result = side.log, IcebergResult()
     try:
@@ -68,15 +80,31 @@ def compare(files: TableFiles, side: MirrorSide, most: int) -> IcebergResult:
         return result
     version = None if head is None else metadata.current_id(head.metadata)
     generation = side.snapshot.metadata.table_id
-    if head is None or version is None or not files.is_of(log.path, head, generation):
+    if head is None or version is None:
         result.note = _NOT_PUBLISHED
+        return result
+    if not files.is_of(log.path, head, generation):
+        result.note = _OTHER_TABLE
         return result
     result.version = version
     snapshot = side.whole.snapshot
     if snapshot.version != version:
         snapshot = side.whole.log.load_version(version)
+    waited = _waited_seconds(side.whole.log, version)
+    result.late_seconds = round(waited) if waited > patience_seconds else 0
     _IcebergCheck(files, side, snapshot, most, result).run(head)
     return result
+
+
+def _waited_seconds(log: Log, published: int) -> float:
+    """Return how long the version after the published one has been there; 0 if there is none."""
+    content = log.read(published + 1)
+    if content is None:
+        return 0.0
+    # Writers put it first; one that leaves it out does not say when it wrote.
+    info = orjson.loads(content.partition(b"\n")[0]).get("commitInfo", {})
+    at = info.get("timestamp")
+    return max(0.0, (now() - at) / 1000) if isinstance(at, int) else 0.0
 
 
 class _IcebergCheck:

@@ -113,7 +113,8 @@ class PassState:
 
     def finish(self, result: TableResult) -> None:
         """Keep a result if the table was compared to its end."""
-        if (result.error is not None and not result.is_left_out) or result.unsettled:
+        lags = result.iceberg is not None and result.iceberg.lags
+        if (result.error is not None and not result.is_left_out) or result.unsettled or lags:
             self._is_over = False
             return
         different = different_keys(result)

@@ -144,7 +144,8 @@ class TableResult:
             return "different"
         if self.is_left_out:
             return "not compared"
-        return "not finished" if self.error is not None or self.unsettled else "equal"
+        lags = self.iceberg is not None and self.iceberg.lags
+        return "not finished" if self.error is not None or self.unsettled or lags else "equal"
 
     @property
     def equal_through(self) -> SourceMoment | None:
@@ -235,6 +236,7 @@ def _iceberg_json(result: IcebergResult) -> dict[str, Any]:
         "version": result.version,
         "rows": result.rows,
         "not_compared_because": result.note,
+        "late_seconds": result.late_seconds,
         "defects": result.defects,
         "has_more_differences": result.has_more,
         "differences": [
@@ -257,6 +259,8 @@ def _iceberg_lines(result: IcebergResult) -> Iterable[str]:
         yield f"  {which}: there is more"
     if not result.is_different:
         yield f"  {which}: the same, {result.rows} rows"
+    if result.late_seconds:
+        yield f"  {which}: the next version was not published for {result.late_seconds} s"
 
 
 def exit_code(verdicts: Collection[Verdict]) -> int:

@@ -209,7 +209,8 @@ class TableComparison:
         database, table = source.schema.database, source.schema.table
         if isinstance(side, MirrorSide) and self._choices.has_iceberg(database, table):
             files = TableFiles(self._storage, reader_uri(self._job.mirror.path))
-            result.iceberg = compare(files, side, self._limits.differences_max)
+            patience = self._limits.patience_seconds + self._job.iceberg.every_seconds
+            result.iceberg = compare(files, side, self._limits.differences_max, patience)
 
     def _check_intervals(self, side: Side, source: SourceTable, result: TableResult) -> None:
         """Look at the borders of a history, and at the changes of a journal, if all is compared."""

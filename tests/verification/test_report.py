@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from connector.foundation.errors import SourceUnavailable
 from connector.replication import dump_errors
+from verification.iceberg_check import IcebergResult
 from verification.report import Difference, TableResult, report, report_lines
 from verification.run_progress import RunFigures, RunProgress
 from verification.source_moment import SourceMoment
@@ -97,3 +98,19 @@ def test_tables_are_equal_through_the_earliest_moment_if_each_is() -> None:
     assert [table["equal_through"] for table in found["tables"]][1:] == [moment, None]
     # A part of a table has no such moment.
     assert report([later, TableResult("a.t")], with_values=True)["summary"]["equal_through"] is None
+
+
+def test_a_table_whose_iceberg_table_lags_is_not_finished() -> None:
+    missing = IcebergResult(note="it is not published yet")
+    late = IcebergResult(version=8, rows=2, late_seconds=90)
+    found = [TableResult("a.t", rows=2, iceberg=iceberg) for iceberg in (missing, late)]
+    assert [result.verdict for result in found] == ["not finished", "not finished"]
+    assert lines(found)[:5] == [
+        "a.t: not finished: 2 rows",
+        "  Iceberg: not compared: it is not published yet",
+        "a.t: not finished: 2 rows",
+        "  Iceberg, version 8: the same, 2 rows",
+        "  Iceberg, version 8: the next version was not published for 90 s",
+    ]
+    late.defects.append("its columns are others")
+    assert found[1].verdict == "different"

@@ -77,6 +77,7 @@ def test_what_readers_of_iceberg_would_see_is_compared_with_the_delta_table(
                 "version": version,
                 "rows": 6,
                 "not_compared_because": "",
+                "late_seconds": 0,
                 "defects": [],
                 "has_more_differences": False,
                 "differences": [],
@@ -129,7 +130,7 @@ def test_what_readers_of_iceberg_would_see_is_compared_with_the_delta_table(
         assert iceberg_of(pair)[0] == 0
 
 
-def test_columns_and_counts_are_compared_and_a_table_may_not_be_published_yet(
+def test_columns_and_counts_are_compared_and_a_table_that_is_not_published_is_not_finished(
     stream: Stream,
 ) -> None:
     stream.execute("CREATE TABLE t (id INT PRIMARY KEY)")
@@ -140,7 +141,7 @@ def test_columns_and_counts_are_compared_and_a_table_may_not_be_published_yet(
         assert iceberg_of(pair) == (0, None)
         pair.tables = CHOICES
         code, found = iceberg_of(pair)
-        assert (code, found["not_compared_because"]) == (0, "it is not published yet")
+        assert (code, found["not_compared_because"]) == (1, "it is not published yet")
         assert "  Iceberg: not compared: it is not published yet" in pair.verify().stdout
         pair.apply()
         assert iceberg_of(pair)[1]["rows"] == 2
@@ -148,7 +149,29 @@ def test_columns_and_counts_are_compared_and_a_table_may_not_be_published_yet(
         whole = head.read_bytes()
         head.write_bytes(whole.replace(b'"name":"id"', b'"name":"ID"'))
         assert iceberg_of(pair)[1]["defects"] == ["its columns are others"]
+        # It is that of a mirror that was there before.
+        table_id = json.loads(whole)["table-uuid"].encode()
+        head.write_bytes(whole.replace(table_id, table_id[::-1]))
+        code, found = iceberg_of(pair)
+        why = "what is published is of an earlier mirror of the table, or of another path"
+        assert (code, found["not_compared_because"]) == (1, why)
         head.write_bytes(whole)
+        # The next version waits: not yet too long, and then longer.
+        version = pair.version("t")
+        pair.damage("t", lambda rows: rows)
+        assert iceberg_of(pair)[0] == 0
+        commit = newest(
+            stream.directory / "mirror" / stream.database / "t" / "_delta_log", "*.json"
+        )
+        first, _, rest = commit.read_bytes().partition(b"\n")
+        info = json.loads(first)
+        info["commitInfo"]["timestamp"] -= 3_600_000
+        commit.write_bytes(json.dumps(info).encode() + b"\n" + rest)
+        code, found = iceberg_of(pair)
+        assert (code, found["version"], found["defects"]) == (1, version, [])
+        assert 3600 <= found["late_seconds"] < 4000
+        late = f"  Iceberg, version {version}: the next version was not published for 36"
+        assert late in pair.verify().stdout
         manifest = newest(folder, "*-m0.avro")
 
         def wrong(records: list[Any]) -> list[Any]:
