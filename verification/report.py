@@ -26,6 +26,7 @@ Verdict = Literal["equal", "different", "not finished", "not compared"]
 
 EXIT_EQUAL = 0
 EXIT_NOT_FINISHED = 1
+EXIT_NOT_COMPARED = 2
 EXIT_DIFFERENT = 4
 
 _HASH_BYTES = 8
@@ -267,12 +268,20 @@ def exit_code(verdicts: Collection[Verdict]) -> int:
     """Return the exit code of a command whose tables have these verdicts."""
     if "different" in verdicts:
         return EXIT_DIFFERENT
-    return EXIT_NOT_FINISHED if "not finished" in verdicts else EXIT_EQUAL
+    if "not finished" in verdicts:
+        return EXIT_NOT_FINISHED
+    # Where nothing was compared, nothing was found to be equal.
+    is_none = "not compared" in verdicts and "equal" not in verdicts
+    return EXIT_NOT_COMPARED if is_none else EXIT_EQUAL
 
 
 def whole_verdict(verdicts: Collection[Verdict]) -> Verdict:
     """Return the verdict of all tables together."""
-    names: dict[int, Verdict] = {EXIT_EQUAL: "equal", EXIT_NOT_FINISHED: "not finished"}
+    names: dict[int, Verdict] = {
+        EXIT_EQUAL: "equal",
+        EXIT_NOT_FINISHED: "not finished",
+        EXIT_NOT_COMPARED: "not compared",
+    }
     return names.get(exit_code(verdicts), "different")
 
 

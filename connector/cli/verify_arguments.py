@@ -46,8 +46,8 @@ def verify(parser: ArgumentParser) -> None:
 
         Exit codes: 0 equal, or stopped (--forever), 4 different, 1 not finished: a server cannot be
         reached, or the pipeline, the mirror or the replica lags, 2 wrong configuration or
-        arguments, 3 the log cannot prove all of it, a server refuses, or the mirror does not have
-        the cut.
+        arguments, or no table that can be compared, 3 the log cannot prove all of it, a server
+        refuses, or the mirror does not have the cut.
         """,
         *_EXAMPLES,
     )

@@ -24,7 +24,7 @@ from verification.certificate.foreign_run import ForeignCertification
 from verification.certificate.run import Certification, CertifiedResult, certify, report_of
 from verification.certificate.signature import check_signature, read_public_key, read_sign_key, sign
 from verification.foreign.foreign_report import foreign_report
-from verification.report import EXIT_EQUAL, exit_code
+from verification.report import EXIT_EQUAL, EXIT_NOT_COMPARED, exit_code
 from verification.run_progress import RunProgress
 
 _NONE: Final = "not written, because no table is certified"
@@ -59,7 +59,7 @@ def make_certificate(arguments: Namespace) -> int:
             say(visible(line))
         say(visible(f"{path}: {_summary(found)}"))
     # What differs, or could not be compared now, is a result.
-    if found.certificate is None and code == EXIT_EQUAL:
+    if found.certificate is None and code in {EXIT_EQUAL, EXIT_NOT_COMPARED}:
         raise DefiniteError(certificate_errors.NOTHING, path=path)
     return code
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from connector.foundation.errors import SourceUnavailable
 from connector.replication import dump_errors
 from verification.iceberg_check import IcebergResult
-from verification.report import Difference, TableResult, report, report_lines
+from verification.report import Difference, TableResult, exit_code, report, report_lines
 from verification.run_progress import RunFigures, RunProgress
 from verification.source_moment import SourceMoment
 
@@ -114,3 +114,14 @@ def test_a_table_whose_iceberg_table_lags_is_not_finished() -> None:
     ]
     late.defects.append("its columns are others")
     assert found[1].verdict == "different"
+
+
+def test_if_no_table_was_compared_none_is_equal() -> None:
+    left = TableResult("b.left", error=AWAY, is_left_out=True)
+    late = TableResult("c.late", unsettled=1)
+    assert report([left], with_values=True)["verdict"] == "not compared"
+    assert exit_code({left.verdict}) == 2
+    assert report([left, late], with_values=True)["verdict"] == "not finished"
+    assert exit_code({left.verdict, late.verdict}) == 1
+    assert report([left, TableResult("a.t")], with_values=True)["verdict"] == "equal"
+    assert exit_code({left.verdict, TableResult("a.t").verdict}) == 0
