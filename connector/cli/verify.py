@@ -8,6 +8,7 @@ from connector.cli.configuration import configure_logging
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.sections import LogSettings
+from verification.process_folder import process_folder
 
 
 def run(arguments: Namespace) -> int:
@@ -35,11 +36,12 @@ def run(arguments: Namespace) -> int:
         from connector.cli import verify_foreign, verify_mirror  # noqa: PLC0415  # an extra
     except ImportError as error:
         raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
-    if of_others:
-        return verify_foreign.verify_foreign(arguments)
-    if arguments.forever:
-        return verify_mirror.verify_forever(arguments)
-    return verify_mirror.verify_mirror(arguments)
+    with process_folder():
+        if of_others:
+            return verify_foreign.verify_foreign(arguments)
+        if arguments.forever:
+            return verify_mirror.verify_forever(arguments)
+        return verify_mirror.verify_mirror(arguments)
 
 
 def _certificate(arguments: Namespace) -> int:
@@ -48,11 +50,12 @@ def _certificate(arguments: Namespace) -> int:
         from connector.cli import verify_certificate  # noqa: PLC0415  # an extra
     except ImportError as error:
         raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
-    if arguments.check is not None:
-        return verify_certificate.check_certificate(arguments)
-    if arguments.mirror is None:
-        return verify_certificate.make_foreign_certificate(arguments)
-    return verify_certificate.make_certificate(arguments)
+    with process_folder():
+        if arguments.check is not None:
+            return verify_certificate.check_certificate(arguments)
+        if arguments.mirror is None:
+            return verify_certificate.make_foreign_certificate(arguments)
+        return verify_certificate.make_certificate(arguments)
 
 
 def _require_certificate(arguments: Namespace) -> None:
