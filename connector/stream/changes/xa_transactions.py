@@ -156,13 +156,16 @@ class RedeliveredGroups:
 
     def _covers_gtid(self, gtid: MariadbGtid, gtid_set: MariadbGtidSet) -> bool:
         domain = gtid.domain_id
-        if domain not in self._domains:
+        last = gtid_set.last_of(domain)
+        if last is None or domain not in self._domains:
             return False
-        if gtid == gtid_set.last_of(domain):
-            # Without gtid_strict_mode, another server may have written the same number, or a lower
-            # one, after it.
+        # Without gtid_strict_mode, the numbers of two servers say nothing about their order: a
+        # higher one may come before the last group, and a lower one after it.
+        if gtid.server_id == last.server_id and gtid.sequence >= last.sequence:
+            # A higher one of the same server: this log never had the last group.
             self._domains.discard(domain)
-        return gtid in gtid_set
+            return gtid == last
+        return True
 
     def is_prepared(self, transaction: SourceTransaction) -> bool:
         """Return whether the group was waiting for its outcome."""

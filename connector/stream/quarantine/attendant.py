@@ -6,7 +6,6 @@ It also lifts the fences of databases whose tables need them no longer.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from math import inf
 from typing import Any
 
 import structlog
@@ -36,8 +35,8 @@ from connector.stream.sink.kafka_sink import KafkaSink
 # The command in a request.
 REPLAY = "replay"
 
-# Between two turns of a replay.
-_REPLAY_PATIENCE_SECONDS = 0.01
+# Between two turns while there is something to do.
+_TURN_PATIENCE_SECONDS = 0.01
 
 
 class QuarantineAttendant:
@@ -73,7 +72,9 @@ class QuarantineAttendant:
 
     @property
     def wants_turn(self) -> bool:
-        return self._replay is not None or bool(self._requested) or bool(self._fences.exempted)
+        return self._is_replaying or (
+            bool(self._fences.lift_candidates) and self._databases.seconds_left <= 0
+        )
 
     @property
     def holds_stream(self) -> bool:
@@ -82,7 +83,16 @@ class QuarantineAttendant:
 
     @property
     def patience_seconds(self) -> float:
-        return _REPLAY_PATIENCE_SECONDS if self.wants_turn else inf
+        left = 0.0 if self._is_replaying else self._databases.seconds_left
+        return max(_TURN_PATIENCE_SECONDS, left)
+
+    @property
+    def _is_replaying(self) -> bool:
+        return self._replay is not None or bool(self._requested)
+
+    def spare_source(self) -> None:
+        """Ask the source nothing for a while: it has just failed."""
+        self._databases.spare_source()
 
     def request(self, number: int, arguments: Mapping[str, Any]) -> None:
         """Replay what is kept back of a `table` of a `database`, or of one `key` of it.
@@ -170,7 +180,7 @@ def open_quarantine(
         settings.kafka,
         settings.name,
         fences,
-        DatabaseFences(fences, encoder.schemas, tables, tables_of),
+        DatabaseFences(fences, encoder.schemas, tables, tables_of, clock.monotonic),
         encoder,
         position,
         sink.clients,

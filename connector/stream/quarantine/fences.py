@@ -23,6 +23,7 @@ from connector.foundation.errors import (
     TopicRefused,
     UnsupportedChange,
 )
+from connector.foundation.errors.code import Scope
 from connector.foundation.errors.message import Words
 from connector.foundation.kafka_records import NO_HEADERS, RecordTarget
 from connector.stream.changes.receiver import StreamListener
@@ -30,8 +31,13 @@ from connector.stream.quarantine import quarantine_errors
 
 # The table name in a fence of a whole database.
 ALL_TABLES: Final = "*"
-# The errors of a change that concern its row or its table, unless their code says otherwise.
+# The errors of a change that concern its row or its table, if `concerns_table`.
 TABLE_ERRORS: Final = (UnsupportedChange, EventError, RecordTooLarge, TopicRefused)
+
+
+def concerns_table(error: ConnectorError) -> bool:
+    """Return whether the stream can go on without a row or a table; its code may say otherwise."""
+    return error.code.scope is not Scope.PROCESS
 
 
 @dataclass(slots=True)
@@ -109,13 +115,13 @@ class Fences:
         self._tables: dict[tuple[str, str], TableFences] = {}
         self._changed: dict[str, Fence] = {}
         self.any = False
-        # Databases whose fences have got exempt tables, or had them before.
-        self.exempted: set[str] = set()
+        # Databases whose fences may have no table left, because some are exempt.
+        self.lift_candidates: set[str] = set()
         self._listener = StreamListener() if listener is None else listener
         for fence in decode_fences(prefix, pipeline, recovered):
             self._add(fence)
             if fence.exempt:
-                self.exempted.add(fence.database)
+                self.lift_candidates.add(fence.database)
 
     def __iter__(self) -> Iterator[Fence]:
         # Any thread may ask.
@@ -153,7 +159,7 @@ class Fences:
         whole = self.of_database(database, table)
         if whole is not None:
             whole.exempt.append(table)
-            self.exempted.add(database)
+            self.lift_candidates.add(database)
             self.change(whole)
 
     def renew(self, fence: Fence, reason: str, now_ms: int) -> None:

@@ -19,7 +19,6 @@ from connector.binlog.log_errors import EventError
 from connector.binlog.statement import StatementKind
 from connector.foundation import errors
 from connector.foundation.control_records import QuarantinedRow
-from connector.foundation.errors.code import Scope
 from connector.stream.changes.transaction import (
     LoggedStatement,
     RowsChange,
@@ -31,7 +30,13 @@ from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.envelope.row_keys import RowKeys
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fence_setter import FenceSetter, Origin
-from connector.stream.quarantine.fences import ALL_TABLES, TABLE_ERRORS, Fences, fence_reason
+from connector.stream.quarantine.fences import (
+    ALL_TABLES,
+    TABLE_ERRORS,
+    Fences,
+    concerns_table,
+    fence_reason,
+)
 from connector.stream.quarantine.records import GONE, STATEMENT
 from connector.stream.quarantine.store import QuarantineStore
 
@@ -145,7 +150,7 @@ class Guard:
 
     def _ends(self, error: errors.ConnectorError) -> bool:
         """Return whether an error of a row ends the stream."""
-        return self._policy == STOP or error.code.scope is Scope.PROCESS
+        return self._policy == STOP or not concerns_table(error)
 
     def _take_out(
         self, change: RowsChange, first: i64, error: errors.ConnectorError, now_us: i64

@@ -8,6 +8,9 @@ overtake it.
 New changes of the table are kept back meanwhile; the fence counts them, and is lifted when nothing
 is left. Once everything is written that was kept back before the replay, the stream waits for its
 end. Otherwise a table that changes all the time would keep its fence.
+
+If a fence counts more changes than the topic still has, it stays. While the stream waits, nothing
+new can come, so this is known when the topic is read to its end.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,13 +18,19 @@ from typing import Protocol
 
 from connector.foundation.contract import Sequence
 from connector.foundation.control_records import QuarantinedRow, QuarantineRecord
-from connector.foundation.errors import DecodeError, UnsupportedChange
+from connector.foundation.errors import ConnectorError, DecodeError, UnsupportedChange
 from connector.foundation.errors.code import ErrorCode
 from connector.stream.envelope.event_encoder import HALVES, US_PER_MS
 from connector.stream.envelope.record_encoder import RecordEncoder
 from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.quarantine import quarantine_errors, records
-from connector.stream.quarantine.fences import TABLE_ERRORS, Fence, Fences, fence_reason
+from connector.stream.quarantine.fences import (
+    TABLE_ERRORS,
+    Fence,
+    Fences,
+    concerns_table,
+    fence_reason,
+)
 
 # Bytes of events that are written in one turn, before the stream has its turn.
 _TURN_BYTES = 4 * 1024 * 1024
@@ -40,6 +49,14 @@ class QuarantineReader(Protocol):
 
     def read(self) -> Iterator[tuple[int, bytes, QuarantineRecord, bytes]]:
         """Yield offset, key, record and event of each record that was received."""
+        ...
+
+    def end(self) -> int:
+        """Return the end of the topic, including what is not committed."""
+        ...
+
+    def has_read_to(self, end: int) -> bool:
+        """Return whether everything before an end was read."""
         ...
 
     def close(self) -> None: ...
@@ -72,6 +89,11 @@ class Replay:
         here = position.between(0)
         self._begun_seq = str(Sequence(here.epoch, here.file, here.position, here.event, here.row))
         self._has_caught_up = False
+        # Since the last change that was kept back: whether the stream has waited for a turn, and
+        # then the end of the topic.
+        self._has_waited = False
+        self._end: int | None = None
+        self._rows = self._rows_left
 
     @property
     def done(self) -> bool:
@@ -88,17 +110,22 @@ class Replay:
 
         Raises the target's errors, and SinkUnavailable or SinkRefused if the topic cannot be read.
         """
+        self._note_wait()
         self._turn_bytes = 0
         now_ms = now_us // US_PER_MS
         self._fail_after_statement()
         for _, key, record, event in self._log.read():
-            self._waiting_since = self._monotonic()
             if key == self._key:
+                self._waiting_since = self._monotonic()
                 self._write(record, event, now_us)
                 self._turn_bytes += len(event)
                 self._has_caught_up = record["seq"] >= self._begun_seq
             if self.done or self._turn_bytes >= _TURN_BYTES:
                 break
+        self._rows = self._rows_left
+        is_missing = self._has_read_all or (
+            self._monotonic() - self._waiting_since > _PATIENCE_SECONDS
+        )
         for fence in list(self._left.values()):
             if not self._is_set(fence):
                 # Lifted meanwhile, because the table is copied again.
@@ -106,7 +133,7 @@ class Replay:
             elif not fence.rows:
                 del self._left[id(fence)]
                 self._fences.lift_one(fence, now_ms)
-            elif self._monotonic() - self._waiting_since > _PATIENCE_SECONDS:
+            elif is_missing:
                 missing = UnsupportedChange(
                     quarantine_errors.REPLAY_MISSING, rows=fence.rows, table=fence.name
                 )
@@ -114,6 +141,24 @@ class Replay:
 
     def close(self) -> None:
         self._log.close()
+
+    @property
+    def _rows_left(self) -> int:
+        return sum(fence.rows for fence in self._left.values())
+
+    @property
+    def _has_read_all(self) -> bool:
+        return self._end is not None and self._log.has_read_to(self._end)
+
+    def _note_wait(self) -> None:
+        """Note the end of the topic once the stream waits and has committed what it kept back."""
+        if not self.holds_stream or self._rows_left > self._rows:
+            self._has_waited, self._end = False, None
+        elif not self._has_waited:
+            # After this turn, the stream commits what it has kept back.
+            self._has_waited = True
+        elif self._end is None:
+            self._end = self._log.end()
 
     def _is_set(self, fence: Fence) -> bool:
         return any(
@@ -156,7 +201,7 @@ class Replay:
                 try:
                     self._encoder.repeat(change, row, number, sequence, now_us)
                 except TABLE_ERRORS as error:
-                    self._fail(fences, fence_reason(error, self._database, self._table))
+                    self._fail(fences, self._reason(error))
                     continue
                 for fence in fences:
                     fence.replayed_seq = _sequence(record, number)
@@ -179,10 +224,19 @@ class Replay:
         try:
             change = self._changes.gone(record, event)
             self._encoder.repeat_truncate(change, self._position.between(HALVES), now_us)
-        except (*TABLE_ERRORS, DecodeError) as error:
-            self._fail(fences, fence_reason(error, self._database, self._table))
+        except TABLE_ERRORS as error:
+            self._fail(fences, self._reason(error))
+            return
+        except DecodeError as error:
+            self._fail(fences, str(error))
             return
         self._count_event(record)
+
+    def _reason(self, error: ConnectorError) -> str:
+        """Return the reason of a fence that stays for an error; raise one that ends the stream."""
+        if not concerns_table(error):
+            raise error
+        return fence_reason(error, self._database, self._table)
 
     def _count_event(self, record: QuarantineRecord) -> None:
         """Subtract an event that is kept back as a whole, once all of it was written."""

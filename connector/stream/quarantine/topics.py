@@ -18,7 +18,7 @@ from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.fences import ALL_TABLES, Fence
 from connector.stream.quarantine.records import RecordParts
 from connector.stream.sink import connection
-from connector.stream.sink.recovery import read_latest
+from connector.stream.sink.recovery import last_offsets, read_latest
 from connector.stream.sink.topics import TopicCreator
 
 _POLL_MS = 20
@@ -58,6 +58,7 @@ class QuarantineLog:
         Raises SinkUnavailable or SinkRefused.
         """
         self._settings = settings
+        self._clients = clients
         self._partition = TopicPartition(
             contract.control_topic(settings.topic_prefix, contract.QUARANTINE_TOPIC_SUFFIX), 0
         )
@@ -103,6 +104,26 @@ class QuarantineLog:
         """
         try:
             end = self._consumer.end_offsets([self._partition])[self._partition]
+        except (KafkaError, OSError) as error:
+            raise self._failure(error) from error
+        return self.has_read_to(end)
+
+    def end(self) -> int:
+        """Return the end of the topic, including what is not committed.
+
+        Raises SinkUnavailable or SinkRefused.
+        """
+        try:
+            return last_offsets(self._settings, [self._partition], self._clients)[self._partition]
+        except (KafkaError, OSError) as error:
+            raise self._failure(error) from error
+
+    def has_read_to(self, end: int) -> bool:
+        """Return whether everything before an end was read.
+
+        Raises SinkUnavailable or SinkRefused.
+        """
+        try:
             return not self._fetched and self._consumer.position(self._partition) >= end
         except (KafkaError, OSError) as error:
             raise self._failure(error) from error

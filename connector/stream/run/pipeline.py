@@ -169,6 +169,7 @@ class Pipeline:
 
     def _commit_complete(self) -> None:
         """Commit whole delivered transactions: the source may never send them again."""
+        self._quarantine.spare_source()
         if not self._delivery.in_transaction:
             self._attend()
             if self._delivery.has_news or self._sink.target.records:

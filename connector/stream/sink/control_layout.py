@@ -6,18 +6,19 @@ compact, they would be deleted after a time. Both would be noticed only at a lat
 position or a state that is gone.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
-
-from kafka.admin import ConfigResource, ConfigResourceType
 
 from connector.foundation.errors import SinkRefused
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import connection, kafka_errors
-from connector.stream.sink.topic_limits import NOT_ALLOWED
+from connector.stream.sink.topic_limits import NOT_ALLOWED, topic_configs
 
 _POLICY = "cleanup.policy"
-_COMPACT = "compact"
+_COMPACT, _DELETE = "compact", "delete"
+# After which time, and from which size on, Kafka deletes records.
+_RETENTION = ("retention.ms", "retention.bytes")
+_NO_BOUND = "-1"
 
 
 def require_layout(
@@ -25,8 +26,8 @@ def require_layout(
 ) -> None:
     """Raise SinkRefused if one of the existing `topics` has more than one partition.
 
-    The same if Kafka does not compact one of the `compacted` topics, or also deletes its records,
-    unless the user may not see its settings. Raises KafkaError.
+    The same if Kafka does not compact one of the `compacted` topics, or also deletes its records
+    after a time or from a size on, unless the user may not see its settings. Raises KafkaError.
     """
     servers = connection.servers_of(settings)
     for description in admin.describe_topics([*topics]) if topics else ():
@@ -38,24 +39,23 @@ def require_layout(
                 topic=description["name"],
                 partitions=count,
             )
-    for topic, policy in _policies(admin, compacted).items():
-        if policy != _COMPACT:
+    for topic, configs in _configs(admin, compacted).items():
+        if _deletes(configs):
             raise SinkRefused(
-                kafka_errors.NOT_COMPACTED, servers=servers, topic=topic, policy=policy
+                kafka_errors.NOT_COMPACTED, servers=servers, topic=topic, policy=configs[_POLICY]
             )
 
 
-def _policies(admin: Any, topics: Collection[str]) -> dict[str, str]:
-    """Return the policy of each topic whose settings the user may see."""
-    asked = [ConfigResource(ConfigResourceType.TOPIC, topic, {_POLICY: None}) for topic in topics]
+def _configs(admin: Any, topics: Collection[str]) -> dict[str, dict[str, str]]:
     try:
-        answer = admin.describe_configs(asked, config_filter="all") if asked else {}
+        return topic_configs(admin, topics, (_POLICY, *_RETENTION))
     except NOT_ALLOWED:
         return {}
-    return {
-        topic: values[_POLICY]["value"]
-        for configs in answer.values()
-        for topic, values in configs.items()
-        # The client drops the error of a topic, which then has no settings at all.
-        if _POLICY in values
-    }
+
+
+def _deletes(configs: Mapping[str, str]) -> bool:
+    """Return whether Kafka deletes the last record of a key, with such settings of a topic."""
+    policies = {policy.strip() for policy in configs[_POLICY].split(",")}
+    if _COMPACT not in policies:
+        return True
+    return _DELETE in policies and any(configs[name] != _NO_BOUND for name in _RETENTION)

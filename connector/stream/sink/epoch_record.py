@@ -26,16 +26,16 @@ def epoch_value(epoch: int) -> bytes:
     return json.dumps({"epoch": epoch}).encode()
 
 
-def decode_epochs(topic: str, values: Mapping[str, bytes]) -> dict[str, int]:
-    """Return the epoch of each pipeline from the `values` of a fences topic, by their keys.
+def decode_epochs(topic: str, values: Mapping[str, bytes]) -> list[int]:
+    """Return the epochs of all pipelines from the `values` of a fences topic, by their keys.
 
     Raises DecodeError for a record of another version.
     """
-    return {
-        key.removeprefix(_KEY_PREFIX): _epoch(f"{topic}: {key}", value)
+    return [
+        _epoch(f"{topic}: {key}", value)
         for key, value in values.items()
         if key.startswith(_KEY_PREFIX)
-    }
+    ]
 
 
 def _epoch(record: str, value: bytes) -> int:

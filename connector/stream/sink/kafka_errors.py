@@ -37,9 +37,9 @@ KEPT_BACK_DELETED = ErrorCode(
 )
 NO_POSITION = ErrorCode(
     "K125",
-    "kafka {servers}: topic {topic} has no position of pipeline {pipeline}, which has run before: "
-    "{traces} has traces of it",
-    "give the pipeline another name, and as {source.start} the last position of its log, or "
+    "kafka {servers}: topic {topic} has no position of pipeline {pipeline}, which has run before, "
+    "as {traces} shows",
+    "give the pipeline another name, and set {source.start} to the last position in its log, or to "
     "snapshot",
     cause="States and epochs are written together with a position. So somebody has deleted the "
     "topic or the record, and the stream would begin again without a word.",
@@ -49,7 +49,7 @@ CONTROL_PARTITIONS = ErrorCode(
     "K127",
     "kafka {servers}: topic {topic} has {partitions} partitions, and only the first one is read",
     "delete the topic if it is new, and the connector creates it with one partition; otherwise "
-    "copy its records to such a topic first",
+    "make a topic with one partition and copy the records to it",
     cause="Another program has created the topic, or somebody has added partitions. What is "
     "written to the others would never be found again.",
     example={"partitions": 3},
@@ -58,8 +58,8 @@ NOT_COMPACTED = ErrorCode(
     "K128",
     "kafka {servers}: topic {topic} has cleanup.policy={policy}, and Kafka would delete what later "
     "starts need",
-    "set it: kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config "
-    "cleanup.policy=compact",
+    "set it to compact with kafka-configs.sh --alter --entity-type topics --entity-name {topic} "
+    "--add-config cleanup.policy=compact",
     cause="Another program has created the topic, which holds states for as long as the pipeline "
     "exists. The last record of each key must stay.",
     example={"policy": "delete"},

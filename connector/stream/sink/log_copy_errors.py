@@ -40,7 +40,8 @@ OFFSETS_DIFFER = ErrorCode(
 )
 NO_SETTINGS = ErrorCode(
     "K616",
-    "kafka {servers}: the user may not see the settings of topic {topic}, which the copy gets",
+    "kafka {servers}: the user may not see the settings of topic {topic}, which the new topic "
+    "needs",
     "allow DESCRIBE_CONFIGS on topics that start with {kafka.topic_prefix}",
     cause="The topics of the new log keep records for as long as those of the old one, so the "
     "command reads their settings. The stream itself does not need this right.",

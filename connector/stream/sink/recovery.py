@@ -165,15 +165,17 @@ def recover(
         own, others = last_progress(logs[progress], name) if progress in logs else (None, [])
         snapshot_values = _last_values(logs.get(snapshots), f"{name}/")
         fence_values = _last_values(logs.get(fences), "")
-        epochs = epoch_record.decode_epochs(fences, fence_values)
-        known = [*epochs.values(), *(other.epoch for other in others)]
+        first_epoch = 1
+        if own is None:
+            epochs = epoch_record.decode_epochs(fences, fence_values)
+            first_epoch += max([*epochs, *(other.epoch for other in others)], default=0)
         return RecoveredState(
             own,
             _last_values(logs.get(schemas), ""),
             snapshot_values,
             _of_pipeline(fence_values, name),
-            1 if own is not None else 1 + max(known, default=0),
-            has_run=bool(snapshot_values) or name in epochs,
+            first_epoch,
+            has_run=bool(snapshot_values) or epoch_record.epoch_key(name).decode() in fence_values,
         )
 
 

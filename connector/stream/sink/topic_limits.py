@@ -8,7 +8,7 @@ https://kafka.apache.org/documentation/#topicconfigs_max.message.bytes
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -130,16 +130,29 @@ class TopicLimits:
 
 def topic_limits(admin: Any, topics: list[str]) -> dict[str, TopicLimit]:
     """Return the limit of each topic whose settings the user may see."""
+    return {
+        topic: TopicLimit(int(values[_SIZE]), values[_COMPRESSION])
+        for topic, values in topic_configs(admin, topics, (_SIZE, _COMPRESSION)).items()
+    }
+
+
+def topic_configs(
+    admin: Any, topics: Collection[str], names: Collection[str]
+) -> dict[str, dict[str, str]]:
+    """Return the settings `names` of each topic whose settings the user may see.
+
+    Raises KafkaError.
+    """
     if not topics:
         return {}
-    wanted = dict.fromkeys((_SIZE, _COMPRESSION))
+    wanted = dict.fromkeys(names)
     asked = [ConfigResource(ConfigResourceType.TOPIC, topic, wanted) for topic in topics]
-    (configs,) = admin.describe_configs(asked, config_filter="all").values()
     return {
-        topic: TopicLimit(int(values[_SIZE]["value"]), values[_COMPRESSION]["value"])
+        topic: {name: values[name]["value"] for name in names}
+        for configs in admin.describe_configs(asked, config_filter="all").values()
         for topic, values in configs.items()
         # The client drops the error of a topic, which then has no settings at all.
-        if _SIZE in values and _COMPRESSION in values
+        if values.keys() >= wanted.keys()
     }
 
 

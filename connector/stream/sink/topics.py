@@ -28,8 +28,14 @@ _TOPICS_AT_START = (
     contract.FENCES_TOPIC_SUFFIX,
     contract.COMMANDS_TOPIC_SUFFIX,
 )
-# Those that are read from their first partition alone.
-_READ_AS_ONE = (*_TOPICS_AT_START, contract.QUARANTINE_TOPIC_SUFFIX)
+# Those that are read from their first partition, and that the sink writes to all their partitions.
+_READ_AS_ONE = (
+    contract.PROGRESS_TOPIC_SUFFIX,
+    contract.SCHEMA_TOPIC_SUFFIX,
+    contract.SNAPSHOT_TOPIC_SUFFIX,
+    contract.FENCES_TOPIC_SUFFIX,
+    contract.QUARANTINE_TOPIC_SUFFIX,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ class Copies:
         self.notifications.abort([copy.state for copy in stopped], some=bool(tables))
         for copy in stopped:
             if copy.state.where and copy.state.request == NO_REQUEST:
-                self._lack_rows(copy.state)
+                self._fail_whole_table(copy.state)
 
     def dismiss(self, database: str, table: str) -> None:
         """Let a failed copy count as complete: somebody knows that consumers lack its rows."""
@@ -195,7 +195,9 @@ class Copies:
         if paused != self._control.copies_paused:
             self._control.copies_paused = paused
             self._log.info("copying pauses" if paused else "copying goes on")
-            self.notifications.pause(paused=paused)
+        # In any case: the process may have paused in a transaction that Kafka aborted, and takes
+        # the signal up again.
+        self.notifications.pause(paused=paused)
 
     def forget(self, state: TableState) -> None:
         """Drop the state of a table, and its copy."""
@@ -357,7 +359,7 @@ class Copies:
             self._states[state.key_part] = earlier
             self._output.put_state(earlier)
 
-    def _lack_rows(self, stopped: TableState) -> None:
+    def _fail_whole_table(self, stopped: TableState) -> None:
         """Let the copy of all rows fail, in place of one for rows that foreign keys changed.
 
         The condition of the `stopped` copy is forgotten, so only all rows of the table bring them.

@@ -48,7 +48,7 @@ def refusals(settings: KafkaSettings, open_sink: Callable[..., KafkaSink]) -> li
     return found
 
 
-@pytest.mark.parametrize("suffix", CONTROL)
+@pytest.mark.parametrize("suffix", [suffix for suffix in CONTROL if suffix != "commands"])
 def test_a_control_topic_has_one_partition(
     settings: KafkaSettings, open_sink: Callable[..., KafkaSink], suffix: str
 ) -> None:
@@ -70,9 +70,15 @@ def test_kafka_may_not_delete_what_the_next_start_needs(
         assert (refused.message.facts["topic"], refused.message.facts["policy"]) == (topic, policy)
 
 
-def test_topics_of_the_same_form_are_taken_as_they_are(
-    settings: KafkaSettings, open_sink: Callable[..., KafkaSink]
+@pytest.mark.parametrize(
+    "configs",
+    [COMPACT, {"cleanup.policy": "compact,delete", "retention.ms": "-1", "retention.bytes": "-1"}],
+)
+def test_topics_that_lose_nothing_are_taken_as_they_are(
+    settings: KafkaSettings, open_sink: Callable[..., KafkaSink], configs: dict[str, str]
 ) -> None:
     for suffix in CONTROL:
-        create(settings, suffix, 1, COMPACT if suffix in COMPACTED else {})
+        # Requests are written to the first partition alone.
+        partitions = 3 if suffix == "commands" else 1
+        create(settings, suffix, partitions, configs if suffix in COMPACTED else {})
     assert open_sink().recover() == inspect(settings, "pipe")

@@ -169,6 +169,17 @@ def test_the_epoch_of_another_version_is_refused(settings: KafkaSettings, open_s
     assert caught.value.message.code is progress_errors.EPOCH
 
 
+def test_the_epoch_of_another_pipeline_matters_only_to_one_that_begins(
+    settings: KafkaSettings, open_sink: Open
+) -> None:
+    commit(open_sink("a"), progress("a", 50))
+    topic = f"{settings.topic_prefix}.fences"
+    with closing(KafkaProducer(**client_settings(settings))) as producer:
+        producer.send(topic, b"{}", key=b"/another").get(10)
+    recovered = open_sink("a").recover()
+    assert (recovered.progress, recovered.has_run) == (progress("a", 50), True)
+
+
 def remove_progress(settings: KafkaSettings, name: str) -> None:
     """Write what compaction takes for a removal, as a person would."""
     producer = KafkaProducer(**client_settings(settings))

@@ -439,6 +439,7 @@ def test_what_mariadb_writes_after_the_last_delivered_group_is_published_whateve
         *held,
         *group(0, 2, 95),
         *group(5, 2, 100),
+        *group(0, 2, 105),
         *group(0, 1, 100),
         *group(0, 2, 100),
         *group(0, 2, 99),
@@ -447,6 +448,16 @@ def test_what_mariadb_writes_after_the_last_delivered_group_is_published_whateve
     )
     published = [change.transaction.id for change in changes if isinstance(change, RowsChange)]
     assert published == ["5-2-100", "0-2-100", "0-2-99", "5-2-99"]
+    # The log of a server that went on without the last delivered group.
+    changes = receive(
+        *held,
+        *group(0, 1, 99),
+        *group(0, 1, 101),
+        *group(0, 2, 100),
+        earlier=EarlierGroups(reread=RedeliveredGroups(delivered, "", 4, {"0-1-90"})),
+    )
+    published = [change.transaction.id for change in changes if isinstance(change, RowsChange)]
+    assert published == ["0-1-101", "0-2-100"]
 
 
 def test_a_name_can_be_used_again_once_its_transaction_has_ended() -> None:

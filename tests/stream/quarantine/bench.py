@@ -343,6 +343,12 @@ class Records:
             self._read += 1
             yield 0, f"{PIPELINE}/{record['database']}.{record['table']}".encode(), record, data
 
+    def end(self) -> int:
+        return len(quarantined(self._kafka))
+
+    def has_read_to(self, end: int) -> bool:
+        return self._read >= end
+
     def close(self) -> None:
         pass
 

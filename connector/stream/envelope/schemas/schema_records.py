@@ -115,7 +115,7 @@ class SchemaRecords(PublishedColumns):
         start = f"{database}."
         return [name[len(start) :] for name in self._ids if name.startswith(start)]
 
-    def existing(self, database: str) -> list[str]:
+    def current_tables(self, database: str) -> list[str]:
         """Return the published tables of a database that no statement has ended since."""
         return [
             table

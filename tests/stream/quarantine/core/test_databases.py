@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
 
 from connector.binlog.table_filter import TableFilter
+from connector.foundation.errors import SourceRefused
+from connector.replication.server.identity import other_server_error
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.copy_guard import TableFenced
 from connector.stream.quarantine.database_fences import DatabaseFences
+from connector.stream.source import setup_errors
 from tests.foundation.errors.texts import shown
 from tests.stream.quarantine.bench import (
     BAD,
@@ -27,6 +31,8 @@ from tests.stream.quarantine.bench import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from connector.foundation.errors import ConnectorError
 
 ROOMY = 1 << 20
 UPDATE = "UPDATE t SET text = UUID()"
@@ -55,10 +61,14 @@ class Source:
     def __init__(self, *tables: str) -> None:
         self.tables = list(tables)
         self.asked = 0
+        self.seconds = 0.0
+        self.refusal: ConnectorError | None = None
 
     def tables_of(self, database: str) -> Iterable[str]:
         assert database == "shop"
         self.asked += 1
+        if self.refusal is not None:
+            raise self.refusal
         return self.tables
 
     def lift(self, run: Run, *, exclude: tuple[str, ...] = ()) -> None:
@@ -67,7 +77,9 @@ class Source:
 
     def fences_of(self, run: Run, exclude: tuple[str, ...] = ()) -> DatabaseFences:
         tables = TableFilter(("shop.*",), exclude)
-        return DatabaseFences(run.fences, run.encoder.schemas, tables, self.tables_of)
+        return DatabaseFences(
+            run.fences, run.encoder.schemas, tables, self.tables_of, lambda: self.seconds
+        )
 
 
 def test_one_more_statement_fences_the_tables_that_were_copied_since(
@@ -234,3 +246,63 @@ def test_a_fence_that_an_earlier_run_has_left_is_lifted(kafka: Kafka, log: Log) 
     again = run.next_run("fence-table")
     Source("t").lift(again)
     assert list(again.fences) == []
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        other_server_error("server"),
+        SourceRefused(setup_errors.PREPARED_GONE, server="server", xids=[], why="it is full"),
+    ],
+)
+def test_a_fence_waits_for_a_server_that_does_not_list_its_tables(
+    kafka: Kafka, log: Log, refusal: ConnectorError
+) -> None:
+    log.logged_statement(UPDATE)
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    source = Source("t")
+    fences = source.fences_of(run)
+    assert fences.seconds_left == inf
+    run.fences.lift("shop", "t", 0)
+    assert fences.seconds_left <= 0
+    source.refusal = refusal
+    fences.lift(0)
+    fences.lift(0)
+    assert (source.asked, fences.seconds_left) == (1, 60)
+    source.refusal = None
+    source.seconds = 61
+    fences.lift(0)
+    assert (source.asked, fences.seconds_left, list(run.fences)) == (2, inf, [])
+
+
+def test_a_source_that_has_failed_is_not_asked(kafka: Kafka, log: Log) -> None:
+    log.logged_statement(UPDATE)
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    source = Source("t")
+    fences = source.fences_of(run)
+    run.fences.lift("shop", "t", 0)
+    fences.spare_source()
+    fences.lift(0)
+    assert source.asked == 0
+
+
+def test_a_database_that_comes_again_waits_for_none_of_its_earlier_tables(
+    kafka: Kafka, log: Log
+) -> None:
+    log.logged_statement(UPDATE)
+    run = Run(kafka, log, "fence-table")
+    run.deliver()
+    source = Source("t", "gone")
+    fences = source.fences_of(run)
+    run.fences.lift("shop", "t", 0)
+    fences.lift(0)
+    log.statement("DROP DATABASE shop")
+    log.statement("CREATE DATABASE shop")
+    log.logged_statement(UPDATE)
+    run.deliver()
+    source.tables = ["t"]
+    run.fences.lift("shop", "t", 0)
+    fences.lift(0)
+    assert list(run.fences) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,7 +25,7 @@ from connector.stream.envelope.schemas.column_rules import (
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.attendant import QuarantineAttendant
 from connector.stream.quarantine.records import explain_record
-from connector.stream.sink.kafka_errors import TOPIC_NAME
+from connector.stream.sink.kafka_errors import CONTROL_PARTITIONS, TOPIC_NAME
 from tests.foundation.errors.texts import shown, text_of
 from tests.stream.quarantine.bench import (
     BAD,
@@ -43,6 +43,11 @@ from tests.stream.quarantine.bench import (
     sequences,
     written_rows,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from connector.foundation.control_records import QuarantineRecord
 
 ROOMY = 1 << 20
 
@@ -332,6 +337,55 @@ def test_a_replay_into_a_topic_that_kafka_refuses_says_why(
     kafka.refusals.clear()
     run.replay()
     assert ids(kafka) == [1, 2]
+
+
+def test_an_error_of_the_whole_process_ends_a_replay(kafka: Kafka, log: Log) -> None:
+    log.transaction(("t", [Row("c", 1, LARGE)]))
+    first = Run(kafka, log, "fence-table")
+    first.deliver()
+    run = first.next_run("fence-table", ROOMY)
+    kafka.refusals["p.shop.t"] = TopicRefused(
+        CONTROL_PARTITIONS, servers="a:9092", topic="p.shop.t", partitions=2
+    )
+    with pytest.raises(TopicRefused):
+        run.replay()
+    (fence,) = run.fences
+    assert (fence.rows, fence.replay, fence.answered) == (1, "1", None)
+
+
+class SharedRecords(Records):
+    """The quarantine while another pipeline keeps putting changes there."""
+
+    def read(self) -> Iterator[tuple[int, bytes, QuarantineRecord, bytes]]:
+        for offset, key, record, data in super().read():
+            yield offset, key, record, data
+            yield offset, b"other/shop.t", record, data
+        (record, data), *_ = quarantined(self._kafka)
+        yield 0, b"other/shop.t", record, data
+
+
+def test_a_replay_does_not_hold_the_stream_for_what_the_topic_does_not_have(
+    kafka: Kafka, log: Log
+) -> None:
+    log.transaction(("t", [Row("c", 1, LARGE)]))
+    first = Run(kafka, log, "fence-table")
+    first.deliver()
+    run = first.next_run("fence-table", ROOMY)
+    (fence,) = run.fences
+    fence.rows += 1
+    replay = run.open_replay(SharedRecords(kafka))
+    turns = 0
+    while not replay.done:
+        turns += 1
+        assert turns < 10
+        if not replay.holds_stream:
+            log.transaction(("t", [Row("u", 1)]))
+            run.take()
+        replay.step(NOW_US)
+        run.commit()
+    assert run.fences.of("shop", "t") is not None
+    assert (fence.rows, fence.replay, fence.answered) == (1, None, "1")
+    assert fence.reason == shown(quarantine_errors.REPLAY_MISSING, table="shop.t", rows=1)
 
 
 def test_what_is_not_in_the_quarantine_any_more_is_told() -> None:
