@@ -3,6 +3,9 @@
 These records have no sequences. They are compared in their order, byte by byte, because nothing in
 them depends on the run that wrote them. Records before the first expected one are of the time
 before the range, and records after the last one of the time after it.
+
+The topic keeps its records for a shorter time than the others. If it has lost its oldest ones, the
+comparison begins where log and topic meet: each side waits while the other one is older.
 """
 
 from collections import deque
@@ -48,6 +51,7 @@ class TransactionTopic:
         self._read_since = read_since
         # None before the first expected record is known.
         self._records: Iterator[Any] | None = None
+        # Whether the topic may have lost records of the range, as none of it was found yet.
         self._has_lost = False
         self._shared_prefix = shared_prefix
         self._ahead: deque[Any] = deque()
@@ -74,7 +78,7 @@ class TransactionTopic:
 
     def begin(self) -> None:
         """Begin a range that does not follow the one before: what lies between is not compared."""
-        if self._waiting is not None:
+        if self._waiting:
             self._align(self._waiting)
         self._waiting = []
 
@@ -89,7 +93,10 @@ class TransactionTopic:
                 self._differs("repeated", record.key, record)
 
     def _align(self, waiting: list[_Expected]) -> None:
-        """Find the first record of the topic that is expected, and compare from there on."""
+        """Find the first record of the topic that is expected, and compare from there on.
+
+        If the topic has lost what is waiting, count it as expired, and go on waiting.
+        """
         self._waiting = None
         if self._records is None:
             since = min((_time(expected.value) for expected in waiting), default=0)
@@ -97,21 +104,45 @@ class TransactionTopic:
         numbers = {
             _name(expected.key, expected.value): number for number, expected in enumerate(waiting)
         }
-        first = len(waiting)
-        while self._look(0):
-            number = numbers.get(_name(self._ahead[0].key, self._ahead[0].value))
-            if number is not None:
-                first = number
-                break
-            self._ahead.popleft()
-        for expected in waiting[:first]:
-            if self._has_lost:
-                self._outcome.of(self.topic).expected += 1
-                self._outcome.of(self.topic).others[EXPIRED] += 1
-            else:
-                self._compare(expected)
+        if self._has_lost:
+            met = self._meet(numbers, min((_time(each.value) for each in waiting), default=0))
+            first = len(waiting) if met is None else met
+            counts = self._outcome.of(self.topic)
+            counts.expected += first
+            counts.others[EXPIRED] += first
+            if met is None:
+                self._waiting = []
+                return
+            self._has_lost = False
+        else:
+            first = 0
+            while self._look(0) and self._name_ahead(0) not in numbers:
+                self._ahead.popleft()
         for expected in waiting[first:]:
             self._compare(expected)
+
+    def _meet(self, numbers: dict[tuple[bytes, str], int], since_ms: int) -> int | None:
+        """Return the number of the first waiting record that the topic has; None if it has none.
+
+        It leaves out records of the topic that are older than `since_ms`, the time of the oldest
+        waiting one. If those that come next are younger, the topic has lost what is waiting.
+        """
+        while self._look(0):
+            self._look(_AHEAD_MAX - 1)
+            for place in range(len(self._ahead)):
+                number = numbers.get(self._name_ahead(place))
+                if number is not None:
+                    for _ in range(place):
+                        self._ahead.popleft()
+                    return number
+            if max(_time(record.value) for record in self._ahead) >= since_ms:
+                break
+            self._ahead.clear()
+        return None
+
+    def _name_ahead(self, place: int) -> tuple[bytes, str]:
+        record = self._ahead[place]
+        return _name(record.key, record.value)
 
     def _compare(self, expected: _Expected) -> None:
         counts = self._outcome.of(self.topic)
@@ -172,8 +203,12 @@ def _name(key: bytes, value: bytes | None) -> tuple[bytes, str]:
     return key, "BEGIN" if value is not None and value.startswith(b'{"status":"BEGIN"') else "END"
 
 
-def _time(value: bytes) -> int:
-    return int(read_document(value)["ts_ms"])
+def _time(value: bytes | None) -> int:
+    """Return the time of a record in milliseconds; 0 for one that no connector has written."""
+    try:
+        return int(read_document(value or b"")["ts_ms"])
+    except (ValueError, TypeError, KeyError):
+        return 0
 
 
 def _id(key: bytes) -> str:
