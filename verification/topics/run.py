@@ -173,6 +173,7 @@ class _TopicComparison:
         self._clients = clients
         self._opened = opened
         self._rolled_back = rolled_back
+        self._has_start = first is not None
         self._delivered = delivered = read_progress_history(settings, clients)
         epochs = [epoch for epoch in delivered.epochs if epoch.newest is not None]
         prefix = settings.kafka.topic_prefix
@@ -294,6 +295,8 @@ class _TopicComparison:
             topic = schema_topic(self._settings.kafka.topic_prefix)
             what = f"{key.decode()} is missing"
             found.differs(outcome.Example(outcome.SCHEMA, topic, 0, None, "", "", what))
+        # Without a beginning, the range is whatever is left.
+        found.has_gap = found.has_gap or (self._has_start and found.others[outcome.EXPIRED] > 0)
         for topic, count in self._topics.others.items():
             found.of(topic).others[outcome.OTHERS] += count
         for lane in self._topics.lanes:

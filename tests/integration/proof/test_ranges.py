@@ -14,7 +14,7 @@ from local_stack import connect
 from tests.foundation.errors.texts import shown
 from tests.integration.harness import write_config
 from tests.integration.proof.delivered import proven, verify
-from tests.integration.proof.kept_topics import produce, records_of
+from tests.integration.proof.kept_topics import delete_before, produce, records_of
 from verification import verify_errors
 
 if TYPE_CHECKING:
@@ -67,6 +67,18 @@ def test_a_range_has_only_the_transactions_between_its_ends(
         delivered.marks[3][0].rpartition(":")[0],
         int(delivered.marks[3][0].rpartition(":")[2]),
     )
+
+
+def test_a_range_whose_records_are_deleted_is_not_proven(delivered: Delivered) -> None:
+    stream, config = delivered.stream, delivered.config
+    topic = f"{stream.prefix}.{stream.database}.halves"
+    delete_before(stream.broker, topic, 0, records_of(stream.broker, topic)[0][-1].offset + 1)
+    code, output = verify(config, "--from", delivered.marks[1][0])
+    assert code == 3, output
+    assert f"{topic}[0] has lost older records: nothing is left to prove" in output.splitlines()
+    assert "equal, but a part of the range is not proven" in output.splitlines()
+    code, output = verify(config)
+    assert code == 0, output
 
 
 def test_a_range_that_is_not_delivered_yet_is_not_finished(delivered: Delivered) -> None:
