@@ -27,6 +27,7 @@ WAREHOUSE = "warehouse"
 _START_SECONDS = 60.0
 _PORTS = (
     "s3.port",
+    "s3.port.grpc",
     "s3.port.iceberg",
     "master.port",
     "master.port.grpc",

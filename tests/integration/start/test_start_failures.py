@@ -135,13 +135,16 @@ def guarded(stream: Stream, broker: KafkaBroker, denied: ACLOperation | None = N
 
 
 CONTROL_TOPICS = "shop.progress, shop.schema, shop.snapshot, shop.fences, shop.commands"
+BEFOREHAND = (
+    "or create the topic beforehand; a topic without rows has one partition, and some are compacted"
+)
 RIGHTS = "allow CREATE, DESCRIBE, READ and WRITE on topics that start with kafka.topic_prefix"
 
 
 def test_no_right_to_create_topics(stream: Stream, guarded_broker: KafkaBroker) -> None:
     assert said(guarded(stream, guarded_broker, ACLOperation.CREATE)) == (
         f"kafka BROKER: cannot create topic {CONTROL_TOPICS}: the user lacks rights on it; "
-        f"{RIGHTS}, or create the topic beforehand"
+        f"{RIGHTS}, {BEFOREHAND}"
     )
 
 
@@ -154,7 +157,7 @@ def test_check_sees_that_new_topics_cannot_be_described(
     shown = done.stderr.replace(stream.prefix, "shop").replace(denied.broker.bootstrap, "BROKER")
     assert (
         f"error: [K111] kafka BROKER: cannot create topic {CONTROL_TOPICS}: the user lacks rights "
-        f"on it; {RIGHTS}, or create the topic beforehand"
+        f"on it; {RIGHTS}, {BEFOREHAND}"
     ) in shown.splitlines(), shown
     with closing(KafkaAdminClient(bootstrap_servers=denied.broker.bootstrap)) as admin:
         assert not [topic for topic in admin.list_topics() if topic.startswith(stream.prefix)]
@@ -192,7 +195,7 @@ def test_no_right_to_create_topics_of_further_tables(
         text = fenced["cdc.reason"].replace(stream.database, "shop")
         assert text.replace(denied.broker.bootstrap, "BROKER") == (
             "[K111] kafka BROKER: cannot create topic shop.shop.u: the user lacks rights on it; "
-            f"{RIGHTS}, or create the topic beforehand"
+            f"{RIGHTS}, {BEFOREHAND}"
         )
 
 
