@@ -48,16 +48,18 @@ class QuarantineAttendant:
         pipeline: str,
         fences: Fences,
         databases: DatabaseFences,
+        tables: TableFilter,
         encoder: RecordEncoder,
         position: StreamPosition,
         clients: KafkaClients,
         clock: Clock,
     ) -> None:
-        """Continue the replays that an earlier run began."""
+        """Continue the replays that an earlier run began; `tables` are followed."""
         self._settings = settings
         self._pipeline = pipeline
         self._fences = fences
         self._databases = databases
+        self._tables = tables
         self._encoder = encoder
         self._position = position
         self._clients = clients
@@ -100,7 +102,8 @@ class QuarantineAttendant:
         Without such a fence, nothing happens. Raises RequestRefused for a request of another form.
         """
         asked = arguments_of(arguments, "database", "table", "key")
-        database, table = table_name(asked.get("database"), asked.get("table"))
+        names = table_name(asked.get("database"), asked.get("table"))
+        database, table = self._tables.logged_name(*names)
         key = asked.get("key")
         if key is not None and not isinstance(key, str):
             raise RequestRefused(request_errors.KEY_NOT_TEXT)
@@ -181,6 +184,7 @@ def open_quarantine(
         settings.name,
         fences,
         DatabaseFences(fences, encoder.schemas, tables, tables_of, clock.monotonic),
+        tables,
         encoder,
         position,
         sink.clients,

@@ -47,7 +47,7 @@ from tests.kafka.folder.folder_clients import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from connector.kafka.producer import TransactionalProducer
@@ -236,11 +236,15 @@ def test_the_mirror_does_not_wait_for_records_that_the_log_has_lost(
         producer.deliver(batch_of([b"3"]), ROOM)
         producer.wake()
         wait_until(lambda: mirror.have_open_transactions([(TOPIC, 0)]))
-        ended = threading.Timer(1, producer.abort_transaction)
-        ended.start()
+        refuse_lost = client._refuse_lost
+
+        def look(mirror: KafkaClient, ranges: Mapping[tuple[str, int], OffsetRange]) -> None:
+            refuse_lost(mirror, ranges)
+            producer.abort_transaction()
+
+        monkeypatch.setattr(client, "_refuse_lost", look)
         wanted = OffsetRange(TOPIC, 0, end, end + 1)
         ((found, columns),) = read_ranges(mirror, [wanted])
-        ended.join()
         assert (found, columns.values) == (wanted, [])
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.binlog.gtid import GtidSet
+from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import ConnectorError, TopicRefused, UnsupportedChange
 from connector.foundation.errors.catalogue import codes, example
 from connector.foundation.errors.code import End, Scope
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from connector.foundation.control_records import QuarantineRecord
 
 ROOMY = 1 << 20
+# Those of a server with lower_case_table_names = 1.
+TABLES = TableFilter(("shop.*",), ignores_case=True, lower_case_names=True)
 
 
 def ids(kafka: Kafka, table: str = "t") -> list[int]:
@@ -272,7 +275,7 @@ def test_a_key_of_a_table_that_is_fenced_is_not_replayed_alone(kafka: Kafka, log
     run = first.next_run("fence-table")
     run.deliver()
     making: Any = QuarantineAttendant
-    keeper = making(None, "p", run.fences, None, None, None, None, CLOCK)
+    keeper = making(None, "p", run.fences, None, TABLES, None, None, None, CLOCK)
     keeper.request(7, {"database": "shop", "table": "t", "key": '{"id":1}'})
     assert not keeper.wants_turn
     one = next(fence for fence in run.fences if fence.key == '{"id":1}')
@@ -288,8 +291,8 @@ def test_a_key_is_replayed_with_its_table(kafka: Kafka, log: Log) -> None:
     run = first.next_run("fence-table")
     run.deliver()
     making: Any = QuarantineAttendant
-    keeper = making(None, "p", run.fences, None, None, None, None, CLOCK)
-    table = {"database": "shop", "table": "t"}
+    keeper = making(None, "p", run.fences, None, TABLES, None, None, None, CLOCK)
+    table = {"database": "Shop", "table": "T"}
     keeper.request(7, table)
     keeper.request(8, {**table, "key": '{"id":1}'})
     assert [(fence.key, fence.replay, fence.answered) for fence in run.fences] == [
