@@ -218,6 +218,7 @@ class ContinuousRun:
             seconds=round(result.seconds, 3),
             differences=len(result.differences),
             intervals=len(result.intervals),
+            **({"lost_columns": result.lost_columns} if result.lost_columns else {}),
             repaired=len(result.repaired),
             transaction=result.transaction,
             **({} if result.changed_keys is None else {"changed_keys": result.changed_keys}),

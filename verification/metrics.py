@@ -70,7 +70,8 @@ class TableMetrics:
                 self.verified_at = began
             own = result.iceberg
             of_iceberg = 0 if own is None else len(own.differences) + len(own.defects)
-            self.differences = len(result.differences) + len(result.intervals) + of_iceberg
+            of_rows = len(result.differences) + len(result.intervals)
+            self.differences = of_rows + len(result.lost_columns) + of_iceberg
             self._prove(result.equal_through, is_whole=is_whole)
 
     def _prove(self, equal: SourceMoment | None, *, is_whole: bool) -> None:

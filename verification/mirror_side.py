@@ -28,7 +28,7 @@ from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
 from stream_jobs.source.column_types import ColumnType
-from stream_jobs.source.sequence import HI, LO
+from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import MODE_PROPERTY
 from stream_jobs.tables.mirror_table import MirrorTable
@@ -235,6 +235,19 @@ class MirrorSide:
         """Yield the first column of the key, of the current rows of a version."""
         for file, positions in self._slices(snapshot):
             yield self._current_rows(snapshot, file, positions, self.key[:1])[0][self.key[0]]
+
+    def has_rows_since(self, first: PackedSequence) -> bool:
+        """Return whether a current row of the version that was read last has this or a later one.
+
+        Deletes do not count: they bring no values. Raises MirrorError if a file cannot be read.
+        """
+        snapshot = self.snapshot
+        for file, positions in self._slices(snapshot):
+            data = self._current_rows(snapshot, file, positions, [HI, LO])[0]
+            # Not below it.
+            if not is_above(*first, data[HI].to_numpy(), data[LO].to_numpy()).all():
+                return True
+        return False
 
     def refresh(self) -> Snapshot:
         """Return the newest version."""

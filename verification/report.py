@@ -104,7 +104,9 @@ class TableResult:
     # Rows that differed, and were equal after a copy.
     repaired: list[Difference] = field(default_factory=list)
     has_more: bool = False  # there are more differences, which were not looked for
-    missing_columns: list[str] = field(default_factory=list)  # not yet in the mirror
+    missing_columns: list[str] = field(default_factory=list)  # not in the mirror
+    # Of these, those that rows of the mirror came with.
+    lost_columns: list[str] = field(default_factory=list)
     # Of a journal: columns newer than changes that count, and rows from before it began.
     late_columns: list[str] = field(default_factory=list)
     rows_without_change: int = 0
@@ -139,7 +141,7 @@ class TableResult:
     @property
     def verdict(self) -> Verdict:
         """The verdict in words."""
-        if self.differences or self.has_more or self.intervals:
+        if self.differences or self.has_more or self.intervals or self.lost_columns:
             return "different"
         if self.iceberg is not None and self.iceberg.is_different:
             return "different"
@@ -171,6 +173,7 @@ class TableResult:
             "mirror_version": self.version,
             "mirror_transaction": self.transaction,
             "columns_not_in_mirror": self.missing_columns,
+            "columns_lost_in_mirror": self.lost_columns,
             "columns_later_than_journal": self.late_columns,
             "rows_without_change_in_journal": self.rows_without_change,
             "unsettled": self.unsettled,
@@ -222,9 +225,12 @@ class TableResult:
             yield f"  sample: {self.sample}"
         if self.compared_since is not None:
             yield f"  {self.compared_since}"
-        if self.missing_columns:
-            names = ", ".join(self.missing_columns)
-            yield f"  columns that the {self.side} gets with the next row: {names}"
+        if self.lost_columns:
+            names = ", ".join(self.lost_columns)
+            yield f"  columns that the mirror lacks, although it has rows with them: {names}"
+        late = [name for name in self.missing_columns if name not in self.lost_columns]
+        if late:
+            yield f"  columns that the {self.side} gets with the next row: {', '.join(late)}"
         if self.late_columns:
             names = ", ".join(self.late_columns)
             yield f"  columns that are newer than changes in the journal, not compared: {names}"

@@ -76,7 +76,7 @@ class StateFile:
 
 def different_keys(result: TableResult) -> str | None:
     """Return the keys of rows that differ, as text; None if they do not name all that is wrong."""
-    if result.has_more or result.intervals:
+    if result.has_more or result.intervals or result.lost_columns:
         return None
     if result.iceberg is not None and result.iceberg.is_different:
         return None

@@ -189,6 +189,7 @@ class TableComparison:
                 ).run(is_summed=scope == "rows")
                 if scope != "changes":
                     self._check_intervals(own, source, result)
+            self._check_columns(own, source, result)
             self._check_iceberg(own, source, result)
         finally:
             source.close()
@@ -211,6 +212,17 @@ class TableComparison:
             files = TableFiles(self._storage, reader_uri(self._job.mirror.path))
             patience = self._limits.patience_seconds + self._job.iceberg.every_seconds
             result.iceberg = compare(files, side, self._limits.differences_max, patience)
+
+    def _check_columns(self, side: Side, source: SourceTable, result: TableResult) -> None:
+        """Find columns that the mirror lacks, although it has rows that came with them."""
+        if not (result.missing_columns and isinstance(side, MirrorSide)):
+            return
+        past = self._pipeline.history(source.schema.database, source.schema.table)
+        has = {column.name for column in side.snapshot.columns}
+        for name in result.missing_columns:
+            first = None if name in has else past.column_since(name)
+            if first is not None and side.has_rows_since(first):
+                result.lost_columns.append(name)
 
     def _check_intervals(self, side: Side, source: SourceTable, result: TableResult) -> None:
         """Look at the borders of a history, and at the changes of a journal, if all is compared."""

@@ -50,6 +50,18 @@ class TableHistory(NamedTuple):
             since = schema.first
         return NEVER
 
+    def column_since(self, name: str) -> PackedSequence | None:
+        """Return the sequence from which on all lists have a column; None if the newest has not.
+
+        Records of older lists may be gone, so it may be later.
+        """
+        since = None
+        for schema in sorted(self.schemas, key=lambda schema: schema.first, reverse=True):
+            if name not in schema.by_name:
+                break
+            since = schema.first
+        return since
+
     def late_columns(self, names: list[str], begin: PackedSequence) -> list[str]:
         """Return which of the columns came after the sequence `begin`, or may have done so."""
         schemas = sorted(self.schemas, key=lambda schema: schema.first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,6 +130,13 @@ class Pair:
         new = [write_file(storage, delta.path, columns, data)] if data.num_rows else []
         old = tuple(delta.snapshot.files.values())
         delta.commit(TableCommit(new=new, removed=old), "DAMAGE")
+
+    def drop_column(self, table: str, name: str) -> None:
+        """Take a column away from a mirror, behind its back."""
+        delta = self._delta(table, "")
+        known = delta.snapshot.metadata
+        columns = tuple(column for column in known.columns if column.name != name)
+        delta.commit(TableCommit(metadata=replace(known, columns=columns)), "DAMAGE")
 
     def rows(self, table: str, database: str = "") -> list[Row]:
         """Return the rows of a mirror."""

@@ -114,6 +114,30 @@ def of_mail() -> str:
     return hashlib.sha256(f"{SALT}m".encode()).hexdigest()
 
 
+def test_a_mirror_without_a_column_that_its_rows_came_with_is_different(stream: Stream) -> None:
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY)",
+        "INSERT INTO t VALUES (1)",
+        "ALTER TABLE t ADD COLUMN v INT",
+        "INSERT INTO t VALUES (2, 2)",
+    )
+    with pair_of(stream) as pair:
+        pair.catch_up(2)
+        stream.execute("ALTER TABLE t ADD COLUMN later INT")
+        late = pair.verify()
+        pair.drop_column("t", "v")
+        code, report = pair.report()
+        lines = pair.verify().stdout.splitlines()
+    assert late.returncode == 0, late.stdout
+    assert "  columns that the mirror gets with the next row: later" in late.stdout.splitlines()
+    (table,) = report["tables"]
+    assert (code, table["verdict"], table["differences"]) == (4, "different", [])
+    assert table["columns_not_in_mirror"] == ["v", "later"]
+    assert table["columns_lost_in_mirror"] == ["v"]
+    assert "  columns that the mirror lacks, although it has rows with them: v" in lines
+    assert "  columns that the mirror gets with the next row: later" in lines
+
+
 def test_what_cannot_be_compared_is_named_with_the_reason(stream: Stream) -> None:
     database = stream.database
     tables = ("skipped", "log", "part", "dated", "plain", "rekeyed")
