@@ -84,6 +84,8 @@ class TableComparison:
         self._sides = SideFactory(pipeline, job, server, self._storage, self._choices)
         # Tables that are open and wait for a thread.
         self._kept: dict[TableName, tuple[SourceTable, MirrorSide]] = {}
+        # Until when tables are waited for that are not published to Iceberg; None: none was met.
+        self._published_by: float | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -211,7 +213,14 @@ class TableComparison:
         if isinstance(side, MirrorSide) and self._choices.has_iceberg(database, table):
             files = TableFiles(self._storage, reader_uri(self._job.mirror.path))
             patience = self._limits.patience_seconds + self._job.iceberg.every_seconds
-            result.iceberg = compare(files, side, self._limits.differences_max, patience)
+            most = self._limits.differences_max
+            result.iceberg = compare(files, side, most, patience)
+            if result.iceberg.note and self._published_by is None:
+                # The mirror may be new. All tables together wait as long as one.
+                self._published_by = time.monotonic() + patience
+            while result.iceberg.note and time.monotonic() < (self._published_by or 0.0):
+                time.sleep(_LOOK_SECONDS)
+                result.iceberg = compare(files, side, most, patience)
 
     def _check_columns(self, side: Side, source: SourceTable, result: TableResult) -> None:
         """Find columns that the mirror lacks, although it has rows that came with them."""
@@ -289,6 +298,7 @@ class TableComparison:
             raise MirrorError(verify_errors.NO_MIRROR, table=name, path=base)
 
 
+_LOOK_SECONDS = 0.5
 _HAVE_TIMES = (History.name, Journal.name)
 _LEFT_OUT = (
     verify_errors.SKIPPED,

@@ -48,6 +48,8 @@ class Pair:
     tables: list[dict[str, Any]]
     # mirror.zero_dates of the job.
     zero_dates: str = field(default="error", init=False)
+    # iceberg.every_seconds of the job.
+    iceberg_seconds: float = field(default=10.0, init=False)
 
     @property
     def job_config(self) -> Path:
@@ -59,6 +61,7 @@ class Pair:
         lines += ["[mirror]", f"path = '{self.stream.directory / 'mirror'}'"]
         lines.append("hash_salt = 'a salt of sixteen'")
         lines.append(f"zero_dates = '{self.zero_dates}'")
+        lines += ["[iceberg]", f"every_seconds = {self.iceberg_seconds}"]
         for table in self.tables:
             lines.append("[[tables]]")
             lines += [f"{key} = {toml_value(value)}" for key, value in table.items()]

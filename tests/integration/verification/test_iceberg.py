@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import fastavro
@@ -41,8 +42,8 @@ def newest(folder: Path, pattern: str) -> Path:
     return max(folder.glob(pattern), key=lambda path: path.stat().st_mtime_ns)
 
 
-def iceberg_of(pair: Pair) -> tuple[int, Any]:
-    code, report = pair.report()
+def iceberg_of(pair: Pair, *arguments: str) -> tuple[int, Any]:
+    code, report = pair.report(*arguments)
     (table,) = report["tables"]
     assert table["differences"] == []
     return code, table["iceberg"]
@@ -140,11 +141,17 @@ def test_columns_and_counts_are_compared_and_a_table_that_is_not_published_is_no
         pair.catch_up(2)
         assert iceberg_of(pair) == (0, None)
         pair.tables = CHOICES
-        code, found = iceberg_of(pair)
+        pair.iceberg_seconds = 0.5
+        code, found = iceberg_of(pair, "--patience", "0.5")
         assert (code, found["not_compared_because"]) == (1, "it is not published yet")
-        assert "  Iceberg: not compared: it is not published yet" in pair.verify().stdout
-        pair.apply()
-        assert iceberg_of(pair)[1]["rows"] == 2
+        late = pair.verify("--patience", "0.5")
+        assert "  Iceberg: not compared: it is not published yet" in late.stdout
+        # A new table is waited for.
+        waiting = threading.Timer(1.0, pair.apply)
+        waiting.start()
+        code, found = iceberg_of(pair)
+        waiting.join()
+        assert (code, found["rows"]) == (0, 2)
         head = newest(folder, "*.metadata.json")
         whole = head.read_bytes()
         head.write_bytes(whole.replace(b'"name":"id"', b'"name":"ID"'))
@@ -152,7 +159,7 @@ def test_columns_and_counts_are_compared_and_a_table_that_is_not_published_is_no
         # It is that of a mirror that was there before.
         table_id = json.loads(whole)["table-uuid"].encode()
         head.write_bytes(whole.replace(table_id, table_id[::-1]))
-        code, found = iceberg_of(pair)
+        code, found = iceberg_of(pair, "--patience", "0.5")
         why = "what is published is of an earlier mirror of the table, or of another path"
         assert (code, found["not_compared_because"]) == (1, why)
         head.write_bytes(whole)
@@ -170,8 +177,8 @@ def test_columns_and_counts_are_compared_and_a_table_that_is_not_published_is_no
         code, found = iceberg_of(pair)
         assert (code, found["version"], found["defects"]) == (1, version, [])
         assert 3600 <= found["late_seconds"] < 4000
-        late = f"  Iceberg, version {version}: the next version was not published for 36"
-        assert late in pair.verify().stdout
+        line = f"  Iceberg, version {version}: the next version was not published for 36"
+        assert line in pair.verify().stdout
         manifest = newest(folder, "*-m0.avro")
 
         def wrong(records: list[Any]) -> list[Any]:
