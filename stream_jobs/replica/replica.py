@@ -132,7 +132,7 @@ class Replica:
         applied = self.applied
         if applied.cut is not None and (cut.number, cut.seq) == (applied.cut, applied.seq):
             return None
-        if applied.cut is not None and cut.seq < applied.seq:
+        if applied.cut is not None and cut.number < applied.cut:
             raise MirrorError(
                 replica_errors.OLDER_CUT,
                 server=target.name,
