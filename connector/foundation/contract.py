@@ -103,6 +103,17 @@ SEQ_ROW_DIGITS: Final = 8
 SEQ_DIGITS: Final = (
     SEQ_EPOCH_DIGITS + SEQ_FILE_DIGITS + SEQ_POSITION_DIGITS + SEQ_EVENT_DIGITS + SEQ_ROW_DIGITS
 )
+# Consumers may store a position in 32 bits.
+_SEQ_POSITION_MAX: Final = 2**32 - 1
+
+
+def last_byte(position: int) -> int:
+    """Return the position, in sequences, of records that are written between two transactions.
+
+    `position` is the first byte after the one before. A large transaction can end above 4 GiB; the
+    server then begins another file.
+    """
+    return min(max(0, position - 1), _SEQ_POSITION_MAX)
 
 
 @dataclass(frozen=True, slots=True, order=True)

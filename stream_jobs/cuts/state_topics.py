@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from connector.foundation import contract, control_records
 from connector.foundation.record_formats import read_document
 from stream_jobs.source.client import KafkaClient, read_ranges
-from stream_jobs.source.sequence import POSITION_MAX, PackedSequence
+from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange
 
 # Offsets that are looked at for the newest record; a transaction takes two of them.
@@ -47,9 +47,7 @@ class DeliveredPosition(NamedTuple):
         number = int(file.rpartition(".")[2]) if file else 0
         # Records between two transactions count from the last byte of the one before.
         event, row = divmod(count, _ROWS_OF_AN_EVENT)
-        # A large transaction can end above 4 GiB; the server then begins another file.
-        last_byte = min(max(0, position - 1), POSITION_MAX)
-        bound = contract.Sequence(record["epoch"], number, last_byte, event, row)
+        bound = contract.Sequence(record["epoch"], number, contract.last_byte(position), event, row)
         place = f"{file}:{position}" if file else ""
         packed = PackedSequence.pack(bound)
         cascaded = frozenset(

@@ -11,7 +11,7 @@ from typing import Final, final
 from librt.strings import BytesWriter, read_i64_le
 from mypy_extensions import i64
 
-from connector.foundation.contract import OP_READ, SEQ_ROW_DIGITS
+from connector.foundation.contract import OP_READ, SEQ_ROW_DIGITS, last_byte
 from connector.foundation.errors import ConnectorError, RecordTooLarge, UnsupportedChange
 from connector.foundation.kafka_records import RecordTarget
 from connector.stream.envelope.cloud_events import EVENT_END, CloudEvents
@@ -33,7 +33,7 @@ _LAST: Final = "last"
 class CopyPosition:
     """Where the rows of a chunk stand in the log and in the order of changes.
 
-    Their sequences are (epoch, number of `file`, position - 1, n // 10^8, n % 10^8), n counting
+    Their sequences are (epoch, number of `file`, last byte, n // 10^8, n % 10^8), n counting
     from `first_row`: after every change that was delivered before, and before all that follow.
     """
 
@@ -97,7 +97,7 @@ class CopiedHeaders:
             self._headers.begin(
                 read_at.epoch,
                 read_at.file_number,
-                read_at.position - 1,
+                last_byte(read_at.position),
                 event,
                 self._table,
                 self._transaction_id,

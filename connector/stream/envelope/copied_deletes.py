@@ -19,7 +19,7 @@ from typing import Final, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64
 
-from connector.foundation.contract import OP_DELETE, OP_TRUNCATE
+from connector.foundation.contract import OP_DELETE, OP_TRUNCATE, last_byte
 from connector.foundation.kafka_records import RecordTarget
 from connector.stream.envelope import copied_chunk
 from connector.stream.envelope.options import EnvelopeOptions
@@ -59,7 +59,7 @@ def put_truncate(
     headers.begin(
         read_at.epoch,
         read_at.file_number,
-        position - 1,
+        last_byte(position),
         read_at.first_row // copied_chunk.ROWS_PER_EVENT,
         TableHeaders(schema_id),
         f"{file}:{position}".encode(),

@@ -13,8 +13,9 @@ first byte after the last transaction::
     (epoch, file number, position - 1, n // 10^8, n % 10^8)
 
 Here n counts the records written at this position. No transaction starts at the last byte of
-another, so no transaction has these sequences. The progress record holds the count, so it
-continues after a restart at the same position.
+another, so no transaction has these sequences. A position above 4 GiB counts as 4 GiB
+(`contract.last_byte`). The progress record holds the count, so it continues after a restart at the
+same position.
 """
 
 from typing import Final, NamedTuple, final
@@ -54,11 +55,11 @@ class TransactionOrder:
     def between(self, file: str, position: int) -> tuple[int, int, int]:
         """Return (epoch, file number, position) of records after the transaction that ends here.
 
-        The returned position is the last byte of that transaction; no transaction starts there.
+        The returned position is `contract.last_byte`; no transaction starts there.
         """
         number = self._enter(file, position)
         self._last = (number, position)
-        return self.epoch, number, position - 1
+        return self.epoch, number, contract.last_byte(position)
 
     def _enter(self, file: str, position: int) -> int:
         """Return the file's number; begin a new epoch if the position is before the last one."""

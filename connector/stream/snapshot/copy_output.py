@@ -223,7 +223,7 @@ class CopyOutput:
             first.epoch,
             position.file,
             first.file,
-            first.position + 1,
+            position.position,
             first.number,
             read_us,
             position.time_us,
