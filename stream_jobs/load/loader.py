@@ -147,7 +147,9 @@ class Loader:
         """Begin loads, or go on with them, until there is enough to read for all connections."""
         wanted = self._loads.wanted()
         for topic, loading in list(self._open.items()):
-            if topic not in wanted or wanted[topic].id != loading.wanted.id:
+            own = wanted.get(topic)
+            is_over = own is not None and own.is_again and loading.load.phase != "reading"
+            if own is None or own.id != loading.wanted.id or is_over:
                 self._open.pop(topic, None)
         now = CLOCK.monotonic()
         due = [

@@ -151,8 +151,8 @@ def refuse_late(session: SelectSession, gtid_set: str, seconds: int = _LAG_SECON
 # Of the first SELECT of a table; the next ones have more, as long as they are short and small.
 _FIRST_ROWS: Final = 5_000
 _CHUNK_BYTES: Final = 16 * 1024 * 1024
-# By table, for the next range: to leave a SELECT early costs a session.
-_limits: dict[tuple[str, str], int] = {}
+# By login and table, for the next range: to leave a SELECT early costs a session.
+_limits: dict[Hashable, int] = {}
 
 
 class _EnoughError(Exception):
@@ -192,7 +192,7 @@ class _Reader:
 
     def read(self) -> bool:
         """Read the next rows; return whether they are the last ones of the part."""
-        name = self._job.database, self._job.table
+        name = _login(self._job.source), self._job.database, self._job.table
         limit, began = _limits.get(name, _FIRST_ROWS), CLOCK.monotonic()
         rows, size = self.rows, self._bytes
         try:
@@ -283,13 +283,17 @@ _sessions: dict[Hashable, SelectSession] = {}
 
 def _session(source: SourceSettings, settings: SnapshotSettings) -> SelectSession:
     """Return the session of this worker."""
-    secrets = source.password, tuple(source.password_command)
-    login = source.user, source.host, source.port, source.tls, *secrets
+    login = _login(source)
     known = _sessions.get(login)
     if known is not None and not known.is_closed:
         return known
     _sessions[login] = session = open_session(source, settings)
     return session
+
+
+def _login(source: SourceSettings) -> Hashable:
+    secrets = source.password, tuple(source.password_command)
+    return source.user, source.host, source.port, source.tls, *secrets
 
 
 def open_session(source: SourceSettings, settings: SnapshotSettings) -> SelectSession:
@@ -306,4 +310,3 @@ def close_sessions() -> None:
     for session in _sessions.values():
         session.close()
     _sessions.clear()
-    _limits.clear()

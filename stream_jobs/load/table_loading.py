@@ -3,7 +3,8 @@
 A load begins at the newest progress record: its sequence is the watermark. What was read of a part
 is committed together with the key of its last row. So a load continues, after any crash, with what
 is not committed. If the table is altered meanwhile, the load begins again, at a later watermark;
-also if the source has become another server, and no GTIDs tell what it has.
+also if the source has become another server, and no GTIDs tell what it has, or what the topics
+have.
 """
 
 import threading
@@ -46,6 +47,8 @@ class WantedLoad:
     mode: Mode
     # The mirror that the table shares with others.
     merged: MergedTable | None = None
+    # Whether all rows were read, but of a server that the connector has left.
+    is_again: bool = False
 
 
 class TableLoading:
@@ -140,11 +143,16 @@ def opened_loading(
         is_same = own.progress.schema_id == schema.schema_id
         is_same = is_same and is_same_table(table, schema.schema_id, known)
         is_same = is_same and not _is_of_earlier_server(known.watermark, session, moment)
-        if known.phase != "reading":
+        is_left = known.end is not None and is_on_earlier_server(known.end, moment)
+        if is_left:
+            _refuse_earlier_server(session, moment)
+        elif known.phase != "reading":
             return TableLoading(wanted, own, check_owner, services.rewriting)
-        if is_same:
+        elif is_same:
             _refuse_narrow(own, schema, f"{services.base}/{path}")
             return TableLoading(wanted, own, check_owner, services.rewriting)
+    # Before the offsets: if the topic is made again in between, the batches find that out.
+    topic_id = services.client.topic_ids([wanted.topic]).get(wanted.topic, "")
     offsets = _first_offsets(services, wanted.topic)
     if not offsets:
         return None
@@ -156,7 +164,7 @@ def opened_loading(
         wanted.merged.remove(schema.chosen.shard, schema.name, services.base)
         own = None
     if own is None:
-        own = _created(services, wanted, path, _progress(schema, offsets, load))
+        own = _created(services, wanted, path, _progress(schema, offsets, load, topic_id))
     else:
         _begin_again(own, wanted, load)
     _refuse_narrow(own, schema, f"{services.base}/{path}")
@@ -214,6 +222,27 @@ def _is_of_earlier_server(
     return not is_proven_by_gtids(watermark) and watermark.server != server == moment.server_uuid
 
 
+def _refuse_earlier_server(session: SelectSession, moment: DeliveredPosition) -> None:
+    if session.identity.server_uuid != moment.server_uuid:
+        raise MirrorError(load_errors.OTHER_SERVER, server=session.name)
+
+
+def is_on_earlier_server(end: SourceMoment, delivered: DeliveredPosition) -> bool:
+    """Return whether nobody can tell when the topics have everything that was seen at the end.
+
+    It is a position of a server that the connector has left, and GTIDs do not tell, either.
+    """
+    if has_gtids(end, delivered):
+        return False
+    return delivered.server_uuid not in ("", end.server)
+
+
+def has_gtids(end: SourceMoment, delivered: DeliveredPosition) -> bool:
+    """Return whether GTIDs tell if the topics have everything before the end of a load."""
+    is_same = delivered.flavour == end.flavour
+    return is_same and delivered.gtid is not None and end.gtid is not None
+
+
 def _refuse_unfit(wanted: WantedLoad) -> None:
     if wanted.mode.name != "current":
         raise MirrorError(load_errors.OTHER_MODE, table=wanted.schema.name, mode=wanted.mode.name)
@@ -253,7 +282,8 @@ def _created(
 
 def _begin_again(own: MirrorTable, wanted: WantedLoad, load: TableLoad) -> None:
     """Take away what was read of the table as it was, or from an earlier server."""
-    progress = _progress(wanted.schema, own.progress.offsets, load)
+    known = own.progress
+    progress = _progress(wanted.schema, known.offsets, load, known.topic_id)
     own.commit_new_load(wanted.schema, wanted.mode.columns, progress)
 
 
@@ -263,10 +293,18 @@ def _first_offsets(services: MirrorContext, topic: str) -> dict[int, int]:
     return {number: offset for (_, number), offset in first.items()}
 
 
-def _progress(schema: TableSchema, offsets: Mapping[int, int], load: TableLoad) -> Progress:
+def _progress(
+    schema: TableSchema, offsets: Mapping[int, int], load: TableLoad, topic_id: str
+) -> Progress:
     """Return the progress of a mirror without rows: what is before the watermark does not count."""
     return Progress(
-        schema.schema_id, schema.first, len(offsets), floor=load.seq, offsets=offsets, load=load
+        schema.schema_id,
+        schema.first,
+        len(offsets),
+        floor=load.seq,
+        offsets=offsets,
+        load=load,
+        topic_id=topic_id,
     )
 
 

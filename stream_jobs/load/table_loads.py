@@ -16,7 +16,7 @@ from connector.stream.snapshot.watermark import LogPosition
 from stream_jobs.cuts.state_topics import DeliveredPosition, ProgressTopic, SnapshotTopic
 from stream_jobs.errors import MirrorError
 from stream_jobs.load import load_errors
-from stream_jobs.load.table_loading import WantedLoad
+from stream_jobs.load.table_loading import WantedLoad, has_gtids, is_on_earlier_server
 from stream_jobs.tables.load_state import SourceMoment, TableLoad
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.topic_state import TopicState, TopicStates
@@ -65,6 +65,9 @@ class TableLoads:
         self._seen = _Look()
         # Topics whose rows are all read since the last look at their mirrors.
         self._finished: set[str] = set()
+        # Topics whose loads begin again although all rows were read; no batch applies them until
+        # the thread has decided.
+        self._again: set[str] = set()
         # By topic, why the thread has put a load off.
         self._problems: dict[str, Message] = {}
 
@@ -81,6 +84,7 @@ class TableLoads:
         }
         with self._lock:
             finished, self._finished = self._finished, set()
+        self._again -= finished
         for topic in finished:
             self._states.forget(topic)
         if any(not registry.history(topic) for topic in left):
@@ -118,15 +122,26 @@ class TableLoads:
             load = None if state.mirror is None else state.mirror.progress.load
             if load is not None and load.is_complete(id_):
                 return False
-            if load is not None and (load.id, load.phase) == (id_, "catching up"):
+            is_read = load is not None and (load.id, load.phase) == (id_, "catching up")
+            if load is not None and is_read and not self._begins_again(topic, load):
                 seen.catching_up[topic] = load
             elif (problem := self._refusal(name)) is not None:
                 seen.refused[topic] = problem
             else:
                 newest = self._services.registry.history(topic)[-1]
-                seen.wanted[topic] = WantedLoad(topic, newest, id_, state.mode, state.merged)
+                seen.wanted[topic] = WantedLoad(
+                    topic, newest, id_, state.mode, state.merged, topic in self._again
+                )
         seen.names[topic] = name
         return True
+
+    def _begins_again(self, topic: str, load: TableLoad) -> bool:
+        """Return whether the end of a load belongs to a server that the connector has left."""
+        if topic not in self._again and load.end is not None:
+            moment = self.moment()
+            if moment is not None and is_on_earlier_server(load.end, moment):
+                self._again.add(topic)
+        return topic in self._again
 
     def _refusal(self, name: str) -> Message | None:
         return None if self._knows_source else Message(load_errors.NO_SOURCE, {"table": name})
@@ -212,8 +227,9 @@ class TableLoads:
 def has_passed(delivered: DeliveredPosition, end: SourceMoment) -> bool:
     """Return whether the topics have everything that SELECTs before `end` have seen."""
     same = delivered.server_uuid == end.server
-    if delivered.gtid is not None and end.gtid is not None and delivered.flavour == end.flavour:
-        known, wanted = (parse_gtid_set(own, end.flavour) for own in (delivered.gtid, end.gtid))
+    if has_gtids(end, delivered):
+        both = (delivered.gtid or "", end.gtid or "")
+        known, wanted = (parse_gtid_set(own, end.flavour) for own in both)
         if not same or end.flavour == "mysql":
             return contains_all(known, wanted)
         if has_reached(known, wanted):

@@ -6,7 +6,6 @@ if it has the same records at the same offsets, as `binlog-connector log copy` w
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from stream_jobs.errors import MirrorError, record_errors
 from stream_jobs.source.client import KafkaClient, read_ranges
@@ -41,12 +40,13 @@ def refuse_made_again(
     `topic_id` is "" if the brokers do not say it. A mirror of an earlier version learns the id.
     """
     refuse_shorter(ranges)
-    state.topic_id, own = topic_id, state.mirror
-    if own is None or not topic_id or own.progress.topic_id == topic_id:
-        return
-    if own.progress.topic_id and not _has_applied(client, state.topic, own.progress):
-        raise MirrorError(record_errors.TOPIC_MADE_AGAIN, topic=state.topic)
-    own.progress = replace(own.progress, topic_id=topic_id)
+    own = state.mirror
+    if own is not None and topic_id:
+        # What the mirror has learned may not be committed yet.
+        known = own.progress.topic_id or state.topic_id
+        if known not in ("", topic_id) and not _has_applied(client, state.topic, own.progress):
+            raise MirrorError(record_errors.TOPIC_MADE_AGAIN, topic=state.topic)
+    state.topic_id = topic_id
 
 
 def _has_applied(client: KafkaClient, topic: str, progress: Progress) -> bool:

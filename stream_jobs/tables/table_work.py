@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Final
 
 from stream_jobs.apply.table_failures import DEFECT_TYPES, concerns_existing_rows, table_defect
@@ -341,8 +342,10 @@ class TableWork:
     def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> bool:
         truncates = self._truncates
         progress = own.progress.with_truncates(truncates.floor, truncates.known(own)).after(results)
+        progress = replace(progress, topic_id=self._state.topic_id or progress.topic_id)
         if (
             any(result.applied for result in results)
+            or progress.topic_id != own.progress.topic_id
             or progress.floor != own.progress.floor
             or self._has_skipped(own.progress.offsets, results)
         ):

@@ -12,6 +12,7 @@ import pytest
 from deltalake import write_deltalake
 from kafka.structs import TopicPartition
 
+from connector.foundation.contract import OP_CREATE
 from connector.foundation.errors import ConfigError
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
@@ -246,9 +247,14 @@ def test_a_topic_that_was_made_again_and_is_longer_now_stops_its_table_alone(
     assert job.rows("poisoned") == rows(*range(3, 30))
 
 
-def test_a_mirror_that_does_not_know_its_topic_learns_it(kafka: Kafka, job: Job) -> None:
+@pytest.mark.parametrize("is_repeated", [False, True])
+def test_a_mirror_that_does_not_know_its_topic_learns_it(
+    kafka: Kafka, job: Job, is_repeated: bool
+) -> None:
     _, table = two_tables(kafka)
-    table.insert(row(1))
+    sequence = kafka.next_sequence()
+    with kafka.transaction():
+        table.send(OP_CREATE, None, row(1), sequence)
     job.apply()
     delta = DeltaTable.open(LocalStorage(str(job.folder / "mirror")), "shop/poisoned")
     assert delta is not None
@@ -257,7 +263,9 @@ def test_a_mirror_that_does_not_know_its_topic_learns_it(kafka: Kafka, job: Job)
     earlier = replace(progress, topic_id="").write()
     assert "topic" not in earlier
     delta.commit(TableCommit(domains={DOMAIN: earlier}), "WRITE")
-    table.insert(row(2))
+    with kafka.transaction():
+        # A record that comes twice changes nothing.
+        table.send(OP_CREATE, None, row(1), sequence if is_repeated else None)
     job.apply()
     assert Progress.read(delta.refresh().domains[DOMAIN]).topic_id == progress.topic_id
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from stream_jobs.apply.modes import MODES
+from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
+from stream_jobs.errors import MirrorError
+from stream_jobs.load import load_errors, table_loading
 from stream_jobs.load.range_task import RangeResult
-from stream_jobs.load.table_loading import TableLoading, WantedLoad
+from stream_jobs.load.table_loading import TableLoading, WantedLoad, opened_loading
+from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.load_state import LoadPart, SourceMoment, TableLoad
@@ -73,3 +78,119 @@ def test_the_last_range_asks_for_the_end(sample: Sample) -> None:
     commit(loading, sample, 1, done=True)
     assert (loading.load.phase, loading.load.end, loading.load.rows) == ("catching up", MOMENT, 20)
     assert loading.take_part() is None
+
+
+# Without GTIDs, a position belongs to one server.
+LATER = DeliveredPosition(
+    "mysql", None, "binlog.000001:400", PackedSequence(9, 9), server_uuid="other"
+)
+READ = replace(LOAD, phase="catching up", parts=(LoadPart(done=True),), end=MOMENT)
+
+
+class Loads:
+    """The loads of one table, whose topic is "topic", without a server or brokers."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self.storage = LocalStorage(str(folder))
+        self.delivered = LATER
+        table = SimpleNamespace(schema=SCHEMA, order_columns=[SimpleNamespace(declared="id int")])
+        patch.setattr(table_loading, "SelectedTable", SimpleNamespace(describe=lambda *_: table))
+        patch.setattr(table_loading, "can_be_paged", lambda _: True)
+        patch.setattr(table_loading, "read_statistics", lambda *_: {})
+        patch.setattr(table_loading, "key_parts", lambda *_: [LoadPart()])
+        self.services: Any = SimpleNamespace(
+            storage=self.storage,
+            base="",
+            properties={},
+            rewriting=nullcontext(),
+            registry=SimpleNamespace(prefix="cdc", history=lambda _: [SCHEMA]),
+            client=SimpleNamespace(
+                topic_ids=lambda topics: dict.fromkeys(topics, "1f"),
+                partition_counts=lambda: {"topic": 1},
+                first_offsets=lambda places: dict.fromkeys(places, 5),
+            ),
+        )
+        state = SimpleNamespace(is_skipped=False, mode=MODES["current"], merged=None)
+        self.state: Any = state
+        states: Any = SimpleNamespace(
+            open=lambda _: None, of=lambda _: self.looked(), forget=lambda _: None
+        )
+        copies: Any = SimpleNamespace(loads=lambda: {("shop", "t"): "a1"})
+        progress: Any = SimpleNamespace(newest=lambda: self.delivered, are_several=False)
+        self.loads = TableLoads(self.services, states, copies, progress, knows_source=True)
+
+    def looked(self) -> Any:
+        self.state.mirror = self.mirror
+        return self.state
+
+    @property
+    def mirror(self) -> MirrorTable | None:
+        return MirrorTable.open(self.storage, "shop/t", "shop.t", "")
+
+    @property
+    def progress(self) -> Progress:
+        mirror = self.mirror
+        assert mirror is not None
+        return mirror.progress
+
+    def create(self, load: TableLoad) -> None:
+        """Make the mirror, of which 50 records were applied."""
+        columns = table_loading.all_columns(SCHEMA, 0, MODES["current"].columns)
+        begun = Progress("s", SEQ, 1, offsets={0: 50}, load=load, topic_id="1e")
+        MirrorTable.create(self.storage, "shop/t", SCHEMA, columns, begun, {}, MODES["current"])
+
+    def open(self, server: str) -> TableLoading | None:
+        """Open the load, as the thread does, with a session on `server`."""
+        wanted = WantedLoad("topic", SCHEMA, "a1", MODES["current"])
+        identity = SimpleNamespace(flavour="mysql", server_uuid=server)
+        session: Any = SimpleNamespace(name=server, identity=identity)
+        return opened_loading(self.services, wanted, session, self.delivered, lambda: None, 100)
+
+
+@pytest.fixture
+def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
+    return Loads(tmp_path, monkeypatch)
+
+
+def test_a_mirror_knows_its_topic_from_the_beginning_of_its_load(loads: Loads) -> None:
+    loads.open("other")
+    assert (loads.progress.offsets, loads.progress.topic_id) == ({0: 5}, "1f")
+
+
+def test_a_load_that_is_read_begins_again_on_another_server(loads: Loads) -> None:
+    """Nobody can tell when the topics have come to a position of the server before."""
+    loads.create(READ)
+    (topic,) = loads.loads.held()
+    assert loads.loads.catching_up() == {}
+    assert loads.loads.wanted()[topic].is_again
+    # The session is still on the server before.
+    with pytest.raises(MirrorError) as caught:
+        loads.open("server")
+    assert caught.value.code is load_errors.OTHER_SERVER
+    loading = loads.open("other")
+    assert loading is not None
+    assert (loading.load.phase, loading.load.seq, loading.load.watermark.server) == (
+        "reading",
+        LATER.bound,
+        "other",
+    )
+    # No record comes twice, and the topic is the same.
+    assert (loads.progress.offsets, loads.progress.topic_id) == ({0: 50}, "1e")
+    # The batches leave the topic alone until the thread has all rows, whatever the server is then.
+    loads.delivered = LATER._replace(server_uuid="server")
+    assert loads.loads.reading() == {topic}
+    loading.own.commit_load((), replace(loading.own.progress, load=READ))
+    loads.loads.finish(topic)
+    assert loads.loads.catching_up() == {topic: READ}
+
+
+@pytest.mark.parametrize(
+    "delivered", [LATER._replace(server_uuid="server"), LATER._replace(server_uuid="")]
+)
+def test_a_load_catches_up_on_its_server(loads: Loads, delivered: DeliveredPosition) -> None:
+    loads.create(READ)
+    loads.delivered = delivered
+    assert list(loads.loads.catching_up().values()) == [READ]
+    loading = loads.open("server")
+    assert loading is not None
+    assert loading.load == READ
