@@ -2,8 +2,8 @@
 
 An index is a file in a folder of the local disk, which all Python workers share and map into their
 memory. It can be lost or damaged at any time: it is made again from the key columns of the data
-file, also each time while the disk is full. The folder has a limit; the files that were used
-longest ago are removed first.
+file. The folder has a limit; the files that were used longest ago are removed first. If the disk is
+full before, half of the folder is removed. While that does not help, an index is made each time.
 
     header: magic, rows, 1 if the keys are hashes, checksum of the rest: 4 times 8 bytes
     keys, sorted │ second halves of hashes, or nothing │ hi │ lo │ positions: 8 bytes a row each
@@ -45,6 +45,8 @@ _SMALL_MAX: Final = 2048
 _LOOK_SHARE: Final = 64
 _BLOCK_BYTES: Final = 4096
 _NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
+# What stays of the folder when the disk is full.
+_FULL_SHARE: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -135,24 +137,22 @@ class IndexFolder:
         every = [index.keys.first, second, index.hi, index.lo, index.positions]
         arrays = [np.ascontiguousarray(column, np.int64) for column in every if column is not None]
         facts = [_MAGIC, len(index.hi), second is not None, _checksum(arrays)]
-        temporary = f"{path}.{uuid.uuid4().hex}"
-        try:
-            with _created(temporary) as out:
-                out.writelines(array.data for array in (np.array(facts, np.int64), *arrays))
-            os.replace(temporary, path)  # noqa: PTH105
-        except OSError as error:
-            if error.errno not in _NO_SPACE:
-                raise
-            # Whoever looks the file up makes its index again: that costs time, and no table.
-            Path(temporary).unlink(missing_ok=True)
-            return
+        content = [np.array(facts, np.int64), *arrays]
+        if not _is_written(path, content):
+            self._remove_oldest(_FULL_SHARE)
+            if not _is_written(path, content):
+                # Whoever looks the file up makes its index again: that costs time, and no table.
+                return
         _Written.size += max(_BLOCK_BYTES, sum(array.nbytes for array in arrays))
         if _Written.size * _LOOK_SHARE >= self.bytes_max:
             _Written.size = 0
             self._remove_oldest()
 
-    def _remove_oldest(self) -> None:
-        """Remove indexes until the folder has room; a mapped one stays usable."""
+    def _remove_oldest(self, share: float = 1.0) -> None:
+        """Remove indexes until the folder has room; a mapped one stays usable.
+
+        At most a `share` of its bytes is left.
+        """
         stored = []
         total = 0
         for entry in Path(self.path).glob("*/*"):
@@ -163,8 +163,9 @@ class IndexFolder:
             size = max(_BLOCK_BYTES, stat.st_size)
             total += size
             stored.append((max(stat.st_atime, stat.st_mtime), size, entry))
+        bytes_max = min(self.bytes_max, share * total)
         for _, size, entry in sorted(stored):
-            if total <= self.bytes_max:
+            if total <= bytes_max:
                 break
             entry.unlink(missing_ok=True)
             total -= size
@@ -183,6 +184,21 @@ def _make_private(folder: str) -> None:
         is_private = is_ours_alone(folder)
     if not is_private:
         raise MirrorError(job_errors.INDEX_FOLDER, path=folder)
+
+
+def _is_written(path: str, content: Sequence[NDArray[np.int64]]) -> bool:
+    """Write a file as a whole; return false if the disk is full."""
+    temporary = f"{path}.{uuid.uuid4().hex}"
+    try:
+        with _created(temporary) as out:
+            out.writelines(array.data for array in content)
+        os.replace(temporary, path)  # noqa: PTH105
+    except OSError as error:
+        if error.errno not in _NO_SPACE:
+            raise
+        Path(temporary).unlink(missing_ok=True)
+        return False
+    return True
 
 
 def _created(path: str) -> BinaryIO:

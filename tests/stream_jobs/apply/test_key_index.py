@@ -109,6 +109,35 @@ def test_a_full_disk_costs_no_table(
     assert len([path for path in folder.rglob("*") if path.is_file()]) == 1
 
 
+def test_on_a_full_disk_the_oldest_indexes_make_room(
+    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "indexes"
+    index_of(sample, folder)
+    (newest,) = (path for path in folder.rglob("*") if path.is_file())
+    older = [folder / "00" / f"{number}" for number in range(9)]
+    older[0].parent.mkdir(exist_ok=True)
+    for number, path in enumerate(older):
+        path.write_bytes(b"old")
+        os.utime(path, (number, number))
+    created = key_index._created
+
+    def created_on_a_disk_for_ten_files(path: str) -> BinaryIO:
+        if len([path for path in folder.rglob("*") if path.is_file()]) < 10:
+            return created(path)
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).touch()
+        return open("/dev/full", "wb")  # noqa: PTH123
+
+    monkeypatch.setattr(key_index, "_created", created_on_a_disk_for_ten_files)
+    sample.kill(**dict.fromkeys(sample.table.snapshot.files, range(len(FEW))))
+    sample.append(FEW)
+    index_of(sample, folder)
+    assert [path for path in older if path.exists()] == older[5:]
+    assert newest.exists()
+    assert len([path for path in folder.rglob("*") if path.is_file()]) == 6
+
+
 def test_a_folder_that_others_write_to_is_refused(sample: Sample, tmp_path: Path) -> None:
     folder = tmp_path / "indexes"
     folder.mkdir()
