@@ -16,6 +16,7 @@ https://docs.python.org/3/library/gc.html
 import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -31,8 +32,8 @@ from stream_jobs.apply.overlapped_writes import overlapped_writes
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.apply.rows import literal
 from stream_jobs.apply.table_failures import DEFECT_TYPES, InvalidRecordError, table_defect
-from stream_jobs.delta.compaction import rewrite_group
-from stream_jobs.delta.parquet_file import live_rows, write_file
+from stream_jobs.delta.compaction import live_parts, rewrite_group
+from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.errors import MirrorError
 from stream_jobs.source.client import KafkaClient, read_ranges
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
@@ -166,25 +167,14 @@ def _apply(
 def rewrite_file(
     task: task_messages.Task, rewrite: task_messages.RewrittenFile
 ) -> task_messages.PartResult:
-    """Write the rows into a new file; a file without live rows has none.
+    """Write the rows into new files: one, or of a large file several.
 
     After a truncate that changes none of its rows, a file stays.
     """
     result = task_messages.PartResult(rewrite.topic, is_applied=True)
     try:
-        data = live_rows(task.storage, rewrite.path, rewrite.file, rewrite.columns)
-        for name, column in rewrite.added.items():
-            place = data.column_names.index(name)
-            value = literal(column, column.get("added_default")).cast(data[name].type)
-            values = pa.chunked_array([pa.repeat(value, data.num_rows)])
-            data = data.set_column(place, name, values)
-        if rewrite.truncates:
-            emptied = MODES[rewrite.mode].after_truncates(data, rewrite.truncates)
-            if emptied is None:
-                return result
-            data, result.replaced = emptied, (rewrite.file,)
-        if data.num_rows:
-            file = write_file(
+        result.files = tuple(
+            write_file(
                 task.storage,
                 rewrite.path,
                 rewrite.columns,
@@ -193,12 +183,50 @@ def rewrite_file(
                 partition_values=rewrite.file.partition_values,
                 tags=rewrite.file.tags,
             )
-            result.files = (file,)
+            for data in _rewritten_parts(task, rewrite)
+            if data.num_rows
+        )
+        if rewrite.truncates and result.files:
+            result.replaced = (rewrite.file,)
     except MirrorError as error:
         result.error = error
     except DEFECT_TYPES as error:
         result.error = table_defect(rewrite.topic, error)
     return result
+
+
+def _rewritten_parts(
+    task: task_messages.Task, rewrite: task_messages.RewrittenFile
+) -> Iterator[pa.Table]:
+    """Yield the rows part by part; none if truncates change none of them."""
+    if not rewrite.truncates:
+        yield from _live_parts(task, rewrite)
+        return
+    mode, unchanged, is_changed = MODES[rewrite.mode], 0, False
+    for part in _live_parts(task, rewrite):
+        emptied = mode.after_truncates(part, rewrite.truncates)
+        if emptied is None and not is_changed:
+            unchanged += 1
+            continue
+        if not is_changed:
+            # They were not kept in memory.
+            yield from islice(_live_parts(task, rewrite), unchanged)
+            is_changed = True
+        yield part if emptied is None else emptied
+
+
+def _live_parts(
+    task: task_messages.Task, rewrite: task_messages.RewrittenFile
+) -> Iterator[pa.Table]:
+    """Yield the rows of a file with the columns that they get."""
+    for part in live_parts(task.storage, rewrite.path, rewrite.file, rewrite.columns):
+        data = part
+        for name, column in rewrite.added.items():
+            place = data.column_names.index(name)
+            value = literal(column, column.get("added_default")).cast(data[name].type)
+            values = pa.chunked_array([pa.repeat(value, data.num_rows)])
+            data = data.set_column(place, name, values)
+        yield data
 
 
 def compact_files(

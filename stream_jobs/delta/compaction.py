@@ -74,7 +74,7 @@ def rewrite_group(
 ) -> list[DataFile]:
     """Write the live rows of `files` as `rewrite` does; of one large file, as several files."""
     if len(files) == 1 and files[0].size > PART_BYTES:
-        parts = _live_parts(storage, table, files[0], columns)
+        parts = live_parts(storage, table, files[0], columns)
         written = (
             _write(storage, table, columns, part, files[0], key, clustering) for part in parts
         )
@@ -98,11 +98,11 @@ def rewrite(
     it is one integer. `files` have the same partition values and tags. Raises MirrorError if a file
     cannot be read, or if a value does not fit.
     """
-    parts = [part for file in files for part in _live_parts(storage, table, file, columns)]
+    parts = [part for file in files for part in live_parts(storage, table, file, columns)]
     return _write(storage, table, columns, pa.concat_tables(parts), files[0], key, clustering)
 
 
-def _live_parts(
+def live_parts(
     storage: Storage, table: str, file: DataFile, columns: Sequence[Column]
 ) -> Iterator[pa.Table]:
     """Yield the live rows of a file in their order; for each part, about `PART_BYTES` are read."""
