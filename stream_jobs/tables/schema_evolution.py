@@ -111,10 +111,12 @@ class SchemaEvolution:
     def follow(self) -> None:
         """Take what is known from the mirror, after it was loaded or has changed.
 
-        Raises MirrorError if another program has renamed or dropped columns.
+        Raises MirrorError if another program has renamed or dropped columns, or dropped a feature.
         """
         own = self._state.mirror
         assert own is not None
+        # Before tasks write files that no commit would name.
+        own.delta.snapshot.features.refuse_missing(own.delta.path)
         schema_id = own.progress.schema_id
         schema = self._services.registry.require(self._state.topic, {schema_id})[schema_id]
         gone = schema.by_name.keys() - {column.name for column in own.delta.snapshot.columns}

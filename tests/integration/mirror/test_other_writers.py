@@ -98,7 +98,9 @@ def test_nothing_is_written_with_a_feature_that_was_dropped(pair: Pair) -> None:
     dropped = replace(features, reader=without(features.reader), writer=without(features.writer))
     log.commit(pair.mirror.snapshot.version + 1, "DROP FEATURE", [dropped.action()], "")
     missing = text_of(delta_errors.FEATURES_MISSING, path="shop/odd", features=["deletionVectors"])
+    files = set((pair.job.folder / "mirror/shop/odd").glob("*.parquet"))
     assert pair.change() == [missing]
+    assert set((pair.job.folder / "mirror/shop/odd").glob("*.parquet")) == files
     version = pair.mirror.refresh().version
     log.commit(version + 1, "SET TBLPROPERTIES", [features.action()], "")
     assert pair.resumed() == [(1, 9), (2, 0)]
