@@ -45,8 +45,9 @@ LOWER = notice(
     "M830",
     "there is no cut: the sequence of the topics has begun again, below that of cut {number}, and "
     "these tables of it were not made again: {tables}",
-    "let each of them be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild` if it "
-    "is set aside, else stop the job and remove the folder of its mirror",
+    "let each of them be made again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`; if "
+    "it is not set aside, stop the job, remove the folder of its mirror, and start the job: it "
+    "makes the mirror again, or sets the table aside first (M403)",
     cause="The topics were deleted, and the pipeline has started over: after a failover, or a "
     "reset of the source's log, its sequences are lower than before. What the tables have is "
     "above, so they are at no moment of the new sequence. The tables go on without cuts.",

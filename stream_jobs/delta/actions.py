@@ -253,7 +253,7 @@ class Features:
             raise MirrorError(delta_errors.FEATURES_UNKNOWN, path=path, features=sorted(unknown))
 
     def refuse_missing(self, path: str) -> None:
-        """Raise MirrorError if the table at `path` lacks a feature that is written with."""
+        """Raise MirrorError if the table at `path` lacks a feature that this job needs to write."""
         missing = set(_READER_FEATURES).difference(self.reader)
         missing |= set(_WRITER_FEATURES).difference(self.writer)
         if missing:

@@ -108,8 +108,7 @@ TOPIC_LOST = table_failure(
     cause="Somebody deleted the topic and made it again, or the brokers lost records.",
 )
 TOPIC_SHORTER = TOPIC_LOST.because(
-    "{topic}, partition {partition}: it ends at offset {end}, but it had records up to offset "
-    "{offset}"
+    "{topic}, partition {partition}: it ends at {end}, but had records up to {offset}"
 )
 TOPIC_MADE_AGAIN = TOPIC_LOST.because(
     "{topic}: it was deleted and made again after the mirror had read a part of it"

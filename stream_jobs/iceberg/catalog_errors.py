@@ -32,8 +32,8 @@ RIGHTS = notice(
     "the Iceberg catalog {catalog} does not permit {doing}: {why}",
     "grant this right to the account of the job: it creates namespaces, and creates, changes and "
     "drops its tables",
-    cause="The catalog knows the account, which lacks a right; some catalogs answer so to a token "
-    f"that has expired, too. {_GOES_ON}",
+    cause="The catalog knows the account, which lacks a right; some catalogs also answer this to "
+    f"an expired token. {_GOES_ON}",
     example={"catalog": _CATALOG, "doing": _DOING, "why": "no privilege TABLE_READ"},
 )
 REFUSED = notice(

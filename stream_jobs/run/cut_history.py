@@ -98,7 +98,7 @@ class CutHistory:
         last, written = self._known
         keep = self._retention_ms
         for table in tables:
-            # A table whose properties cannot be read loses no version: its upkeep refuses it.
+            # If its properties are invalid, nothing is cleaned up, so its cuts may stay.
             with suppress(MirrorError):
                 own = Retention.of(table.path, table.snapshot.configuration)
                 keep = min(keep, own.files, own.log)

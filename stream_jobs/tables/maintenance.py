@@ -129,7 +129,10 @@ class TableMaintenance:
 def _due(
     tables: Iterable[ChangedTable],
 ) -> tuple[list[ChangedTable], dict[str, MirrorError]]:
-    """Return the tables that a checkpoint is due for, and errors of those that do not say it."""
+    """Return the tables that a checkpoint is due for.
+
+    And the errors of those whose properties are invalid.
+    """
     due, failed = [], {}
     for table in tables:
         try:

@@ -4,7 +4,7 @@ The session's settings make the values exact: strings come as stored bytes, time
 sql_mode of the server changes how a value prints.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Self
 
 from connector.foundation.errors import SourceUnavailable
@@ -99,20 +99,13 @@ class SelectSession:
         one. `Chunk.refused` has the rows with a value that the envelope has no form for. The server
         waits until the next chunk is taken. If it is not wanted, close the session.
         """
-        result = ResultSet(self.name, writer)
+        pieces = self._pieces(sql, writer, lambda: writer.size >= bytes_max)
         try:
-            self._ask(sql)
-            while not result.ended:
-                self._receive(result)
-                if writer.size >= bytes_max and not result.ended:
-                    yield writer.take_chunk(), False
-            if result.error is not None:
-                raise server_error(self.name, result.error.code, result.error.message)
-            yield writer.take_chunk(), True
+            for is_last in pieces:
+                yield writer.take_chunk(), is_last
         finally:
+            pieces.close()
             writer.discard()
-            if not result.ended:
-                self.close()
 
     def read_rows(self, sql: str, receiver: RowReceiver) -> None:
         """Run a SELECT and give its rows to `receiver`."""
@@ -125,16 +118,27 @@ class SelectSession:
         one is the same object. If it is not wanted, close the generator, and with it the session.
         """
         rows = CellRows()
-        result = ResultSet(self.name, rows)
+        pieces = self._pieces(sql, rows, lambda: rows.size >= bytes_max)
+        try:
+            for is_last in pieces:
+                yield rows, is_last
+        finally:
+            pieces.close()
+
+    def _pieces(
+        self, sql: str, taker: RowReceiver, is_full: Callable[[], bool]
+    ) -> Generator[bool, None, None]:
+        """Run a SELECT; yield when `taker` is full, and at the end: whether these are all rows."""
+        result = ResultSet(self.name, taker)
         try:
             self._ask(sql)
             while not result.ended:
                 self._receive(result)
-                if rows.size >= bytes_max and not result.ended:
-                    yield rows, False
+                if not result.ended and is_full():
+                    yield False
             if result.error is not None:
                 raise server_error(self.name, result.error.code, result.error.message)
-            yield rows, True
+            yield True
         finally:
             if not result.ended:
                 self.close()

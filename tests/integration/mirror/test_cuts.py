@@ -587,8 +587,9 @@ def test_cuts_begin_again_below_the_last_one_when_all_of_its_tables_were_made_ag
     assert waiting == [
         f"[M830] there is no cut: the sequence of the topics has begun again, below that of cut "
         f"{number}, and these tables of it were not made again: {tables}; let each of them be made "
-        "again: `binlog-connector-mirror resume CONFIG TABLE --rebuild` if it is set aside, else "
-        "stop the job and remove the folder of its mirror"
+        "again: `binlog-connector-mirror resume CONFIG TABLE --rebuild`; if it is not set aside, "
+        "stop the job, remove the folder of its mirror, and start the job: it makes the mirror "
+        "again, or sets the table aside first (M403)"
         for number, tables in ((1, "shop.savings, shop.wallet"), (2, "shop.wallet"))
     ]
 
