@@ -134,7 +134,7 @@ class SelectSession:
             self._ask(sql)
             while not result.ended:
                 self._receive(result)
-                if not result.ended and is_full():
+                if is_full() and not result.ended:
                     yield False
             if result.error is not None:
                 raise server_error(self.name, result.error.code, result.error.message)

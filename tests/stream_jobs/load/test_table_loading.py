@@ -20,6 +20,7 @@ from stream_jobs.load.table_loading import TableLoading, WantedLoad, opened_load
 from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
+from stream_jobs.tables.column_changes import all_columns
 from stream_jobs.tables.load_state import LoadPart, SourceMoment, TableLoad
 from stream_jobs.tables.mirror_metadata import Progress
 from stream_jobs.tables.mirror_table import MirrorTable
@@ -98,7 +99,7 @@ class Loads:
         patch.setattr(table_loading, "can_be_paged", lambda _: True)
         patch.setattr(table_loading, "read_statistics", lambda *_: {})
         patch.setattr(table_loading, "key_parts", lambda *_: [LoadPart()])
-        self.services: Any = SimpleNamespace(
+        services: Any = SimpleNamespace(
             storage=self.storage,
             base="",
             properties={},
@@ -110,6 +111,7 @@ class Loads:
                 first_offsets=lambda places: dict.fromkeys(places, 5),
             ),
         )
+        self.services = services
         state = SimpleNamespace(is_skipped=False, mode=MODES["current"], merged=None)
         self.state: Any = state
         states: Any = SimpleNamespace(
@@ -135,7 +137,7 @@ class Loads:
 
     def create(self, load: TableLoad) -> None:
         """Make the mirror, of which 50 records were applied."""
-        columns = table_loading.all_columns(SCHEMA, 0, MODES["current"].columns)
+        columns = all_columns(SCHEMA, 0, MODES["current"].columns)
         begun = Progress("s", SEQ, 1, offsets={0: 50}, load=load, topic_id="1e")
         MirrorTable.create(self.storage, "shop/t", SCHEMA, columns, begun, {}, MODES["current"])
 
