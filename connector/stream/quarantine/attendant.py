@@ -5,13 +5,12 @@ It also lifts the fences of databases whose tables need them no longer.
 `open_quarantine` builds it and the guards from the settings and the fences.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import structlog
 
 from connector.binlog.decoder import EventDecoder
-from connector.binlog.table_filter import TableFilter
 from connector.foundation.contract import QUARANTINE_TOPIC_SUFFIX, control_topic
 from connector.foundation.errors import RequestRefused
 from connector.foundation.operating_system import Clock
@@ -24,7 +23,7 @@ from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.copy_guard import CopyGuard
 from connector.stream.quarantine.database_fences import DatabaseFences
-from connector.stream.quarantine.fences import Fence, Fences
+from connector.stream.quarantine.fences import Fence
 from connector.stream.quarantine.guard import STOP, Guard
 from connector.stream.quarantine.replay import Replay
 from connector.stream.quarantine.store import QuarantineStore
@@ -46,20 +45,17 @@ class QuarantineAttendant:
         self,
         settings: KafkaSettings,
         pipeline: str,
-        fences: Fences,
         databases: DatabaseFences,
-        tables: TableFilter,
         encoder: RecordEncoder,
         position: StreamPosition,
         clients: KafkaClients,
         clock: Clock,
     ) -> None:
-        """Continue the replays that an earlier run began; `tables` are followed."""
+        """Continue the replays that an earlier run began."""
         self._settings = settings
         self._pipeline = pipeline
-        self._fences = fences
+        self._fences = fences = databases.fences
         self._databases = databases
-        self._tables = tables
         self._encoder = encoder
         self._position = position
         self._clients = clients
@@ -103,7 +99,7 @@ class QuarantineAttendant:
         """
         asked = arguments_of(arguments, "database", "table", "key")
         names = table_name(asked.get("database"), asked.get("table"))
-        database, table = self._tables.logged_name(*names)
+        database, table = self._databases.tables.logged_name(*names)
         key = asked.get("key")
         if key is not None and not isinstance(key, str):
             raise RequestRefused(request_errors.KEY_NOT_TEXT)
@@ -164,27 +160,22 @@ class QuarantineAttendant:
 
 def open_quarantine(
     settings: Settings,
-    fences: Fences,
+    databases: DatabaseFences,
     encoder: RecordEncoder,
     decoder: EventDecoder,
     position: StreamPosition,
     sink: KafkaSink,
     clock: Clock,
-    tables: TableFilter,
-    tables_of: Callable[[str], Iterable[str]],
 ) -> tuple[Guard | None, CopyGuard, QuarantineAttendant]:
-    """Return the guard of changes, that of copied rows, and the attendant of `fences`.
+    """Return the guard of changes, that of copied rows, and the attendant of all fences.
 
-    `tables` are followed, and `tables_of` asks the server for the tables that a database has now.
     There is no guard if no setting asks for fences, and no fence exists.
     """
-    options = encoder.options
+    options, fences = encoder.options, databases.fences
     attendant = QuarantineAttendant(
         settings.kafka,
         settings.name,
-        fences,
-        DatabaseFences(fences, encoder.schemas, tables, tables_of, clock.monotonic),
-        tables,
+        databases,
         encoder,
         position,
         sink.clients,

@@ -42,9 +42,9 @@ class DatabaseFences:
         `tables_of` asks the server for the tables that a database has now. `monotonic` returns
         seconds.
         """
-        self._fences = fences
+        self.fences = fences
         self._schemas = schemas
-        self._tables = tables
+        self.tables = tables
         self._tables_of = tables_of
         self._monotonic = monotonic
         # By database, its fence, and the tables that were not exempt when the server was asked
@@ -58,7 +58,7 @@ class DatabaseFences:
 
         It is not above 0 if there is something now.
         """
-        return self._ask_at - self._monotonic() if self._fences.lift_candidates else inf
+        return self._ask_at - self._monotonic() if self.fences.lift_candidates else inf
 
     def spare_source(self) -> None:
         """Ask the server nothing for a while."""
@@ -70,9 +70,9 @@ class DatabaseFences:
         Raises the target's errors.
         """
         while self.seconds_left <= 0:
-            database = next(iter(self._fences.lift_candidates))
+            database = next(iter(self.fences.lift_candidates))
             try:
-                for fence in self._fences.of(database, ALL_TABLES) or ():
+                for fence in self.fences.of(database, ALL_TABLES) or ():
                     self._lift_one(database, fence, now_ms)
             except (SourceUnavailable, SourceRefused, ConfigError) as error:
                 structlog.get_logger().warning(
@@ -83,7 +83,7 @@ class DatabaseFences:
                 )
                 self.spare_source()
             else:
-                self._fences.lift_candidates.discard(database)
+                self.fences.lift_candidates.discard(database)
 
     def _lift_one(self, database: str, fence: Fence, now_ms: int) -> None:
         exempt = set(fence.exempt)
@@ -95,7 +95,7 @@ class DatabaseFences:
         self._waiting[database] = fence, waiting
         if waiting:
             return
-        self._fences.lift_database(database, now_ms)
+        self.fences.lift_database(database, now_ms)
         structlog.get_logger().info(
             "a fence is lifted: all tables of the database were copied, emptied or created since",
             table=fence.name,
@@ -104,4 +104,4 @@ class DatabaseFences:
     def _followed(self, database: str) -> set[str]:
         """Return the followed tables of a database, at the server and among consumers."""
         names = {*self._tables_of(database), *self._schemas.current_tables(database)}
-        return {table for table in names if self._tables.follows(database, table)}
+        return {table for table in names if self.tables.follows(database, table)}

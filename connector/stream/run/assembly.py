@@ -14,7 +14,7 @@ import structlog
 from connector.binlog.decoder import EventDecoder
 from connector.binlog.event import Event
 from connector.binlog.header import event_name
-from connector.binlog.table_filter import TableFilter
+from connector.binlog.table_filter import TableFilter, TableListener
 from connector.foundation.errors import line
 from connector.foundation.kafka_records import RecordTarget
 from connector.foundation.operating_system import Clock, TemporaryFolder
@@ -42,6 +42,7 @@ from connector.stream.progress.progress_record import Progress, pending_columns
 from connector.stream.progress.sequences import TransactionOrder
 from connector.stream.progress.stream_position import StreamPosition
 from connector.stream.quarantine.attendant import REPLAY, QuarantineAttendant, open_quarantine
+from connector.stream.quarantine.database_fences import DatabaseFences
 from connector.stream.quarantine.fences import Fences
 from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
@@ -229,21 +230,15 @@ def assemble(
     listener = LoggingListener(queue)
     output = _record_output(context, recovered, source, target, position.order, listener)
     encoder = output.encoder
-    names = settings.source
-    tables = TableFilter(
-        names.tables,
-        names.exclude_tables,
-        listener,
-        ignores_case=source.ignores_case,
-        lower_case_names=source.lower_case_names,
-    )
+    tables = _followed(settings, source, listener)
     signals = copy_commands.signal_rows(settings, tables)
     cascaded, cascades = open_cascades(settings, source, tables, last)
     point, mariadb = source.point, source.identity.flavour == "mariadb"
     decoder = EventDecoder(file=point.file, position=point.position, mariadb=mariadb)
     fences = Fences(encoder.options.prefix, settings.name, target, recovered.fences, listener)
+    databases = DatabaseFences(fences, encoder.schemas, tables, source.tables_of, clock.monotonic)
     guard, copied_rows, quarantine = open_quarantine(
-        settings, fences, encoder, decoder, position, sink, clock, tables, source.tables_of
+        settings, databases, encoder, decoder, position, sink, clock
     )
     delivery = DeliveryStream(
         decoder,
@@ -272,6 +267,17 @@ def assemble(
     attendants += _listeners(context, position, tables, quarantine, copies, signals)
     return PipelineParts(
         delivery, fences, quarantine, copies, encoder.tables.names, tuple(attendants)
+    )
+
+
+def _followed(settings: Settings, source: CheckedSource, listener: TableListener) -> TableFilter:
+    names = settings.source
+    return TableFilter(
+        names.tables,
+        names.exclude_tables,
+        listener,
+        ignores_case=source.ignores_case,
+        lower_case_names=source.lower_case_names,
     )
 
 

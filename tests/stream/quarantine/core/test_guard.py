@@ -25,6 +25,7 @@ from connector.stream.envelope.schemas.column_rules import (
 )
 from connector.stream.quarantine import quarantine_errors
 from connector.stream.quarantine.attendant import QuarantineAttendant
+from connector.stream.quarantine.database_fences import DatabaseFences
 from connector.stream.quarantine.records import explain_record
 from connector.stream.sink.kafka_errors import CONTROL_PARTITIONS, TOPIC_NAME
 from tests.foundation.errors.texts import shown, text_of
@@ -267,6 +268,13 @@ def test_what_still_cannot_be_written_stays(kafka: Kafka, log: Log) -> None:
     assert (fence.key, fence.rows, fence.replay, fence.answered) == ('{"id":1}', 2, None, "1")
 
 
+def attendant_of(run: Run) -> QuarantineAttendant:
+    """Return an attendant that only takes requests."""
+    unused: Any = None
+    databases = DatabaseFences(run.fences, unused, TABLES, unused, CLOCK.monotonic)
+    return QuarantineAttendant(unused, "p", databases, unused, unused, unused, CLOCK)
+
+
 def test_a_key_of_a_table_that_is_fenced_is_not_replayed_alone(kafka: Kafka, log: Log) -> None:
     log.transaction(("t", [Row("c", 1, BAD)]))
     first = Run(kafka, log, "fence-key")
@@ -274,8 +282,7 @@ def test_a_key_of_a_table_that_is_fenced_is_not_replayed_alone(kafka: Kafka, log
     log.transaction(("t", [Row("c", 2, BAD)]))
     run = first.next_run("fence-table")
     run.deliver()
-    making: Any = QuarantineAttendant
-    keeper = making(None, "p", run.fences, None, TABLES, None, None, None, CLOCK)
+    keeper = attendant_of(run)
     keeper.request(7, {"database": "shop", "table": "t", "key": '{"id":1}'})
     assert not keeper.wants_turn
     one = next(fence for fence in run.fences if fence.key == '{"id":1}')
@@ -290,8 +297,7 @@ def test_a_key_is_replayed_with_its_table(kafka: Kafka, log: Log) -> None:
     log.transaction(("t", [Row("c", 2, BAD)]))
     run = first.next_run("fence-table")
     run.deliver()
-    making: Any = QuarantineAttendant
-    keeper = making(None, "p", run.fences, None, TABLES, None, None, None, CLOCK)
+    keeper = attendant_of(run)
     table = {"database": "Shop", "table": "T"}
     keeper.request(7, table)
     keeper.request(8, {**table, "key": '{"id":1}'})
