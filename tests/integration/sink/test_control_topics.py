@@ -23,6 +23,7 @@ pytestmark = pytest.mark.kafka
 
 CONTROL = ("progress", "schema", "snapshot", "fences", "commands", "quarantine")
 COMPACTED = CONTROL[:4]
+WEEK_MS = "604800000"
 COMPACT = {"cleanup.policy": "compact"}
 
 
@@ -64,7 +65,8 @@ def test_a_control_topic_has_one_partition(
 def test_kafka_may_not_delete_what_the_next_start_needs(
     settings: KafkaSettings, open_sink: Callable[..., KafkaSink], suffix: str, policy: str
 ) -> None:
-    topic = create(settings, suffix, 1, {"cleanup.policy": policy})
+    # The broker of tests keeps records for ever, others for a week.
+    topic = create(settings, suffix, 1, {"cleanup.policy": policy, "retention.ms": WEEK_MS})
     for refused in refusals(settings, open_sink):
         assert refused.message.code is kafka_errors.NOT_COMPACTED
         assert (refused.message.facts["topic"], refused.message.facts["policy"]) == (topic, policy)
