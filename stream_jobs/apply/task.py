@@ -32,7 +32,7 @@ from stream_jobs.apply.overlapped_writes import overlapped_writes
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.apply.rows import literal
 from stream_jobs.apply.table_failures import DEFECT_TYPES, InvalidRecordError, table_defect
-from stream_jobs.delta.compaction import live_parts, rewrite_group
+from stream_jobs.delta.compaction import live_parts, rewrite
 from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.errors import MirrorError
 from stream_jobs.source.client import KafkaClient, read_ranges
@@ -235,7 +235,7 @@ def compact_files(
     """Write the rows of several files into one, or of a large one into several."""
     result = task_messages.PartResult(compaction.topic, replaced=compaction.files)
     try:
-        files = rewrite_group(
+        files = rewrite(
             task.storage,
             compaction.path,
             compaction.columns,

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from connector.foundation import contract, control_records
 from connector.foundation.record_formats import read_document
-from stream_jobs.source.client import KafkaClient, read_ranges
+from stream_jobs.source.client import KafkaClient, read_back, read_ranges
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange
 
@@ -92,15 +92,14 @@ class ProgressTopic:
 
         Raises MirrorError if the brokers do not answer.
         """
-        topic, number = self._place
-        if self._read_to < 0 and not self._client.partition_counts().get(topic):
+        if self._read_to < 0 and not self._client.partition_counts().get(self._place[0]):
             return None
         end = self._client.end_offsets([self._place])[self._place]
         if end < self._read_to:
             # The topic was made again.
             self._read_to, self._newest = -1, None
         if end > self._read_to:
-            self._read(OffsetRange(topic, number, max(0, end - _TAIL, self._read_to), end))
+            self._read(max(0, end - _TAIL, self._read_to), end)
         return self._newest
 
     def highest(self) -> PackedSequence | None:
@@ -120,19 +119,15 @@ class ProgressTopic:
             first = wanted.end
         return bound
 
-    def _read(self, wanted: OffsetRange) -> None:
+    def _read(self, start: int, end: int) -> None:
         first = self._client.first_offsets([self._place])[self._place] if self._read_to < 0 else 0
-        while True:
-            wanted = wanted._replace(start=max(first, wanted.start))
-            (columns,) = [columns for _, columns in read_ranges(self._client, [wanted])]
+        for columns in read_back(self._client, self._place, first, end, end - start):
             for key, value in zip(columns.keys, columns.values, strict=True):
                 self._take(key or b"", value or b"")
-            if self._newest is not None or wanted.start <= first:
+            if self._newest is not None:
                 break
             # Aborted transactions alone.
-            length = wanted.end - wanted.start
-            wanted = wanted._replace(start=wanted.start - length)
-        self._read_to = wanted.end
+        self._read_to = end
 
     def _take(self, pipeline: bytes, value: bytes) -> None:
         moment = _moment(value)

@@ -64,25 +64,6 @@ def plan(files: Iterable[DataFile], limits: CompactionLimits) -> list[list[DataF
     return chosen
 
 
-def rewrite_group(
-    storage: Storage,
-    table: str,
-    columns: Sequence[Column],
-    files: Sequence[DataFile],
-    key: Sequence[str],
-    clustering: Sequence[str] = (),
-) -> list[DataFile]:
-    """Write the live rows of `files` as `rewrite` does; of one large file, as several files."""
-    if len(files) == 1 and files[0].size > PART_BYTES:
-        parts = live_parts(storage, table, files[0], columns)
-        written = (
-            _write(storage, table, columns, part, files[0], key, clustering) for part in parts
-        )
-        return [file for file in written if file is not None]
-    file = rewrite(storage, table, columns, files, key, clustering)
-    return [] if file is None else [file]
-
-
 def rewrite(
     storage: Storage,
     table: str,
@@ -90,16 +71,29 @@ def rewrite(
     files: Sequence[DataFile],
     key: Sequence[str],
     clustering: Sequence[str] = (),
-) -> DataFile | None:
-    """Write the live rows of `files` as one new file; None if there are none.
+) -> list[DataFile]:
+    """Write the live rows of `files` as one new file, or of one large file as several.
 
-    `columns` are those of the new file. A column may have another type than in `files` if all its
-    values fit: that is how a type is widened. The rows are sorted by `clustering`, else by `key` if
-    it is one integer. `files` have the same partition values and tags. Raises MirrorError if a file
-    cannot be read, or if a value does not fit.
+    There is none without rows. `columns` are those of the new files. A column may have another type
+    than in `files` if all its values fit: that is how a type is widened. The rows are sorted by
+    `clustering`, else by `key` if it is one integer. `files` have the same partition values and
+    tags. Raises MirrorError if a file cannot be read, or if a value does not fit.
     """
-    parts = [part for file in files for part in live_parts(storage, table, file, columns)]
-    return _write(storage, table, columns, pa.concat_tables(parts), files[0], key, clustering)
+    parts = (part for file in files for part in live_parts(storage, table, file, columns))
+    groups = parts if len(files) == 1 else [pa.concat_tables(parts)]
+    return [
+        write_file(
+            storage,
+            table,
+            columns,
+            _sorted(data, key, clustering),
+            key=[*key, *clustering],
+            partition_values=files[0].partition_values,
+            tags=files[0].tags,
+        )
+        for data in groups
+        if data.num_rows
+    ]
 
 
 def live_parts(
@@ -116,33 +110,12 @@ def live_parts(
         yield rows_at(storage, table, file, columns, own)
 
 
-def _write(
-    storage: Storage,
-    table: str,
-    columns: Sequence[Column],
-    data: pa.Table,
-    first: DataFile,
-    key: Sequence[str],
-    clustering: Sequence[str],
-) -> DataFile | None:
-    """Write rows in their order, with the partition of the file `first`; None if there are none."""
+def _sorted(data: pa.Table, key: Sequence[str], clustering: Sequence[str]) -> pa.Table:
     # Arrow sorts many small chunks slowly.
     data = data.combine_chunks()
-    if not data.num_rows:
-        return None
     if clustering:
-        data = data.sort_by([(name, "ascending") for name in clustering])
-    else:
-        data = in_key_order(data, key)
-    return write_file(
-        storage,
-        table,
-        columns,
-        data,
-        key=[*key, *clustering],
-        partition_values=first.partition_values,
-        tags=first.tags,
-    )
+        return data.sort_by([(name, "ascending") for name in clustering])
+    return in_key_order(data, key)
 
 
 def in_key_order(data: pa.Table, key: Sequence[str]) -> pa.Table:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.iceberg.table_files import TableFiles
-from stream_jobs.run.topic_identity import refuse_shorter
+from stream_jobs.source.client import refuse_shorter
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.merged_table import MergedTables
 from stream_jobs.tables.mirror_context import MirrorContext

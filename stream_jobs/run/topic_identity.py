@@ -8,7 +8,7 @@ if it has the same records at the same offsets, as `binlog-connector log copy` w
 from collections.abc import Iterable
 
 from stream_jobs.errors import MirrorError, record_errors
-from stream_jobs.source.client import KafkaClient, read_ranges
+from stream_jobs.source.client import KafkaClient, read_back, refuse_shorter
 from stream_jobs.source.requests import Partition
 from stream_jobs.source.sequence import PackedSequence, PackedSequences
 from stream_jobs.source.topics import OffsetRange
@@ -17,19 +17,6 @@ from stream_jobs.tables.topic_state import TopicState
 
 # After the last record before an offset come the marks of transactions, mostly one.
 _TAIL_OFFSETS = 10
-
-
-def refuse_shorter(ranges: Iterable[OffsetRange]) -> None:
-    """Raise MirrorError for a range whose topic was made again, and is shorter now."""
-    for span in ranges:
-        if span.start > span.end:
-            raise MirrorError(
-                record_errors.TOPIC_SHORTER,
-                topic=span.topic,
-                partition=span.partition,
-                offset=span.start,
-                end=span.end,
-            )
 
 
 def refuse_made_again(
@@ -76,12 +63,7 @@ def _last_sequence(
     client: KafkaClient, place: Partition, first: int, end: int
 ) -> PackedSequence | None:
     """Return the sequence of the last record with first <= offset < end; None if there is none."""
-    length = _TAIL_OFFSETS
-    while True:
-        start = max(first, end - length)
-        ((_, columns),) = read_ranges(client, [OffsetRange(*place, start, end)])
+    for columns in read_back(client, place, first, end, _TAIL_OFFSETS):
         if columns.values:
             return PackedSequences(columns.sequences.getvalue()).at(-1)
-        if start == first:
-            return None
-        length *= 10
+    return None

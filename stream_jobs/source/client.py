@@ -324,13 +324,36 @@ def _refuse_lost(client: KafkaClient, ranges: Mapping[requests.Partition, Offset
 
     A transaction that has not ended is no loss.
     """
-    for place, end in client.written_offsets(ranges).items():
-        wanted = ranges[place]
-        if end < wanted.end:
+    ends = client.written_offsets(ranges)
+    refuse_shorter(OffsetRange(*place, ranges[place].end, end) for place, end in ends.items())
+
+
+def refuse_shorter(ranges: Iterable[OffsetRange]) -> None:
+    """Raise MirrorError for a range whose partition ends before its start: it was longer."""
+    for span in ranges:
+        if span.start > span.end:
             raise MirrorError(
                 record_errors.TOPIC_SHORTER,
-                topic=wanted.topic,
-                partition=wanted.partition,
-                offset=wanted.end,
-                end=end,
+                topic=span.topic,
+                partition=span.partition,
+                offset=span.start,
+                end=span.end,
             )
+
+
+def read_back(
+    client: KafkaClient, place: requests.Partition, first: int, end: int, length: int
+) -> Iterator[RecordColumns]:
+    """Yield the committed records before `end`, and each time those of more offsets before them.
+
+    The first piece has `length` offsets, and the last one begins at the offset `first`. Raises as
+    `read_ranges` does.
+    """
+    start = max(first, end - length)
+    while True:
+        ((_, columns),) = read_ranges(client, [OffsetRange(*place, start, end)])
+        yield columns
+        if start <= first:
+            return
+        length *= 2
+        start, end = max(first, start - length), start

@@ -25,7 +25,12 @@ from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.quarantine.topics import read_all
 from connector.stream.sink import connection
-from connector.stream.sink.recovery import open_records, open_records_since
+from connector.stream.sink.recovery import (
+    last_values,
+    of_pipeline,
+    open_records,
+    open_records_since,
+)
 from connector.stream.sink.schema_registry import open_registry
 from connector.stream.snapshot.copy_requests import names_ignore_case, open_session
 from connector.stream.snapshot.table_state import TableState, snapshot_topic
@@ -230,13 +235,10 @@ class _TopicComparison:
         topic = snapshot_topic(settings.kafka.topic_prefix)
         if topic not in self._existing:
             return frozenset()
-        own = f"{settings.name}/".encode()
         with open_records(settings.kafka, topic, self._clients) as (_, records):
-            latest = {record.key: record.value for record in records}
+            latest = of_pipeline(last_values(records), settings.name)
         states = (
-            TableState.decode(value, key.decode())
-            for key, value in latest.items()
-            if value is not None and key.startswith(own)
+            TableState.decode(value, f"{settings.name}/{key}") for key, value in latest.items()
         )
         return frozenset(state.name for state in states if state.under_way and not state.where)
 

@@ -20,7 +20,7 @@ from connector.foundation.errors import SinkRefused, SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.sink import connection, kafka_errors, log_copy_errors, offset_writer
 from connector.stream.sink.recovery import TopicLog, committed_settings, last_offsets
-from connector.stream.sink.topic_limits import topics_of_prefix
+from connector.stream.sink.topic_limits import topic_configs, topics_of_prefix
 
 # The clients of both logs are opened by name, not by a simulation.
 _CLIENTS: Final = connection.KAFKA_CLIENTS
@@ -117,18 +117,13 @@ def _topics(settings: KafkaSettings) -> list[_Topic]:
         if not names:
             return []
         counts = {each["name"]: len(each["partitions"]) for each in admin.describe_topics(names)}
-        asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
-        (configs,) = admin.describe_configs(asked, config_filter="all").values()
+        configs = topic_configs(admin, names, _SETTINGS)
     for name in names:
-        # The client drops the error of a topic, which then has no settings at all.
-        if not all(key in configs[name] for key in _SETTINGS):
+        if name not in configs:
             raise SinkRefused(
                 log_copy_errors.NO_SETTINGS, servers=connection.servers_of(settings), topic=name
             )
-    return [
-        _Topic(name, counts[name], {key: configs[name][key]["value"] for key in _SETTINGS})
-        for name in names
-    ]
+    return [_Topic(name, counts[name], configs[name]) for name in names]
 
 
 def _ranges(settings: KafkaSettings, topics: list[_Topic]) -> dict[TopicPartition, _Range]:

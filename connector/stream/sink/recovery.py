@@ -9,7 +9,7 @@ from these topics waits for the end of that transaction; otherwise it would star
 """
 
 import time
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -163,17 +163,17 @@ def recover(
     existing = [topic for topic in topics if topic not in missing]
     with opened_logs(settings, existing, clients, to_the_last=to_the_last) as logs:
         own, others = last_progress(logs[progress], name) if progress in logs else (None, [])
-        snapshot_values = _last_values(logs.get(snapshots), f"{name}/")
-        fence_values = _last_values(logs.get(fences), "")
+        snapshot_values = of_pipeline(_last_values(logs.get(snapshots)), name)
+        fence_values = _last_values(logs.get(fences))
         first_epoch = 1
         if own is None:
             epochs = epoch_record.decode_epochs(fences, fence_values)
             first_epoch += max([*epochs, *(other.epoch for other in others)], default=0)
         return RecoveredState(
             own,
-            _last_values(logs.get(schemas), ""),
+            _last_values(logs.get(schemas)),
             snapshot_values,
-            _of_pipeline(fence_values, name),
+            of_pipeline(fence_values, name),
             first_epoch,
             has_run=bool(snapshot_values) or epoch_record.epoch_key(name).decode() in fence_values,
         )
@@ -249,7 +249,7 @@ def read_latest(
     topic = control_topic(settings.topic_prefix, suffix)
     TopicCreator(settings, clients).ensure(topic)
     with opened_logs(settings, (topic,), clients) as logs:
-        return _last_values(logs[topic], f"{name}/")
+        return of_pipeline(_last_values(logs[topic]), name)
 
 
 @contextmanager
@@ -307,23 +307,22 @@ def decoded_progress(log: TopicLog, record: Any) -> Progress:
     return Progress.decode(record.value, f"{log.partition.topic}[0]@{record.offset}")
 
 
-def _of_pipeline(values: dict[str, bytes], name: str) -> dict[str, bytes]:
+def of_pipeline(values: dict[str, bytes], name: str) -> dict[str, bytes]:
     """Return the values of one pipeline, by keys without its name."""
     own = f"{name}/"
     return {key.removeprefix(own): value for key, value in values.items() if key.startswith(own)}
 
 
-def _last_values(log: TopicLog | None, key_prefix: str) -> dict[str, bytes]:
-    """Return the last value of each key that begins with `key_prefix`, without this prefix."""
+def last_values(records: Iterable[Any]) -> dict[str, bytes]:
+    """Return the last value of each key of a compacted topic, in the order of their records."""
     values: dict[str, bytes] = {}
-    if log is None:
-        return values
-    for record in log.read(log.begin, log.end):
+    for record in records:
         key = record.key.decode()
-        if not key.startswith(key_prefix):
-            continue
-        key = key.removeprefix(key_prefix)
         values.pop(key, None)
         if record.value is not None:
             values[key] = record.value
     return values
+
+
+def _last_values(log: TopicLog | None) -> dict[str, bytes]:
+    return {} if log is None else last_values(log.read(log.begin, log.end))

@@ -236,7 +236,7 @@ class Copies:
             try:
                 if self.notifications.wanted:
                     self.notifications.go_on(copy.state, copy.key_texts(event.chunk))
-            except (errors.UnsupportedChange, errors.RecordTooLarge, errors.TopicRefused) as error:
+            except table_copy.COPY_ERRORS as error:
                 self._fail(copy, error)
         elif isinstance(event, table_copy.CopyEnd):
             self._complete(copy)

@@ -288,7 +288,7 @@ class CopyScheduler:
             return
         try:
             self._put(copy, result)
-        except (errors.UnsupportedChange, errors.RecordTooLarge, errors.TopicRefused) as error:
+        except table_copy.COPY_ERRORS as error:
             yield table_copy.CopyFailure(copy, error)
             return
         if isinstance(result, jobs.ChunkRead) and result.chunk.count:
@@ -326,7 +326,7 @@ class CopyScheduler:
             return
         try:
             outcome = table_pass.step()
-        except (errors.UnsupportedChange, errors.RecordTooLarge, errors.TopicRefused) as error:
+        except table_copy.COPY_ERRORS as error:
             for copy in table_pass.copies:
                 yield table_copy.CopyFailure(copy, error)
             return

@@ -6,7 +6,6 @@ from contextlib import closing, contextmanager, suppress
 from queue import SimpleQueue
 
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
-from connector.replication.server.identity import other_server_error
 from connector.replication.start_point import ServerIdentity
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.snapshot.jobs import Job, PassChunk, PassReady, Result
@@ -101,11 +100,9 @@ class ReaderPool:
 
     @contextmanager
     def _open_session(self) -> Iterator[SelectSession]:
-        session = SelectSession(self._source, self._settings.statement_seconds_max)
-        if session.identity.server_uuid != self._identity.server_uuid:
-            # A proxy or a moved address led this login to another server than the stream's.
-            session.close()
-            raise other_server_error(session.name)
+        session = SelectSession.on(
+            self._identity, self._source, self._settings.statement_seconds_max
+        )
         with self._lock:
             self._sessions.add(session)
             ended = self._closing.is_set()

@@ -6,6 +6,7 @@ A `TableCopy` knows which rows to read next, and which were written.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Final
 
 from connector.foundation import errors
 from connector.foundation.settings.sections import SnapshotSettings
@@ -30,6 +31,8 @@ _GROUP_PARTS_MIN = 4
 # shorter or longer than this.
 _PAUSE_SECONDS = 3.0
 _PAUSE_SECONDS_MAX = 60.0
+# The errors of writing that concern the table alone.
+COPY_ERRORS: Final = (errors.UnsupportedChange, errors.RecordTooLarge, errors.TopicRefused)
 
 _numbers = count(1)
 
@@ -344,7 +347,7 @@ def left_to_mirror(
             continue
         try:
             output.announce(planned.table.schema)
-        except (errors.UnsupportedChange, errors.RecordTooLarge, errors.TopicRefused) as error:
+        except COPY_ERRORS as error:
             yield CopyFailure(copy, error)
             continue
         yield CopyEnd(copy)

@@ -13,7 +13,6 @@ from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.sections import SourceSettings
-from connector.replication.server.identity import other_server_error
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import ServerIdentity
 from connector.stream.source import setup_errors
@@ -25,13 +24,9 @@ from connector.stream.source.select_session import SelectSession
 SYSTEM_LIST: Final = ", ".join(f"'{name}'" for name in sorted(SYSTEM_DATABASES))
 _TABLES = """
     SELECT table_schema AS db, table_name AS name, engine AS engine FROM information_schema.tables
-    WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY table_schema, table_name
+    WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')
 """
-
-_TABLES_OF = """
-    SELECT table_name AS name FROM information_schema.tables
-    WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED') AND table_schema = {database}
-"""
+_ORDER = " ORDER BY table_schema, table_name"
 
 
 class BaseTable(NamedTuple):
@@ -46,7 +41,7 @@ def base_tables(server: MysqlServer) -> list[BaseTable]:
     """Return all tables. Raises SourceUnavailable or SourceRefused."""
     return [
         BaseTable(str(row["db"]), str(row["name"]), str(row["engine"] or ""))
-        for row in server.query(_TABLES)
+        for row in server.query(_TABLES + _ORDER)
     ]
 
 
@@ -55,10 +50,8 @@ def tables_of(settings: SourceSettings, identity: ServerIdentity, database: str)
 
     Raises SourceUnavailable or SourceRefused.
     """
-    with SelectSession(settings) as session:
-        if session.identity.server_uuid != identity.server_uuid:
-            raise other_server_error(session.name)
-        rows = session.query(_TABLES_OF.format(database=sql_text(database)))
+    with SelectSession.on(identity, settings) as session:
+        rows = session.query(f"{_TABLES} AND table_schema = {sql_text(database)}")
     return [row["name"] or "" for row in rows]
 
 

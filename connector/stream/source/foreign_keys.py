@@ -18,7 +18,6 @@ from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.sections import SourceSettings
-from connector.replication.server.identity import other_server_error
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import status_query
 from connector.replication.server.server_error_numbers import LOCK_WAIT_TIMEOUT
@@ -67,9 +66,7 @@ class ServerForeignKeys(cascades.ForeignKeySource):
 
         Raises SourceUnavailable, SourceRefused, and ConfigError for files that cannot be read.
         """
-        with SelectSession(self._settings) as session:
-            if session.identity.server_uuid != self._identity.server_uuid:
-                raise other_server_error(session.name)
+        with SelectSession.on(self._identity, self._settings) as session:
             _wait_for_statements(session, altered)
             keys = read_keys(session.query)
             logged = logs_cascades(session.query)

@@ -16,6 +16,7 @@ from connector.replication.protocol.result_set import (
     RowReceiver,
     TextRows,
 )
+from connector.replication.server.identity import other_server_error
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.server_error_numbers import server_error
 from connector.replication.server.shared_socket import SharedSocket
@@ -75,6 +76,20 @@ class SelectSession:
         except BaseException:
             self.close()
             raise
+
+    @classmethod
+    def on(
+        cls, identity: ServerIdentity, settings: SourceSettings, statement_seconds: float = 0.0
+    ) -> Self:
+        """Log in to the server `identity`; raises SourceUnavailable if another one answers.
+
+        A proxy or a moved address may lead a login to another server than that of the stream.
+        """
+        session = cls(settings, statement_seconds)
+        if session.identity.server_uuid != identity.server_uuid:
+            session.close()
+            raise other_server_error(session.name)
+        return session
 
     @property
     def is_closed(self) -> bool:

@@ -23,7 +23,7 @@ from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.dump import open_stream
 from connector.replication.protocol.commands import ComBinlogDump
-from connector.replication.server.identity import other_server_error, version_of
+from connector.replication.server.identity import version_of
 from connector.replication.server.mysql_server import name_of
 from connector.replication.start_point import ServerIdentity, StartPoint
 from connector.stream.changes.transaction import RowsChange
@@ -103,9 +103,7 @@ class ServerTableDefinitions(server_schemas.DefinitionSource):
 
     def _columns(self, database: str, table: str) -> list[SchemaColumn] | None:
         """Return the columns of a table; None if there is no such table."""
-        with SelectSession(self._settings) as session:
-            if session.identity.server_uuid != self._identity.server_uuid:
-                raise other_server_error(session.name)
+        with SelectSession.on(self._identity, self._settings) as session:
             try:
                 if not _exists(session, database, table):
                     return None
@@ -211,9 +209,7 @@ class ServerUnloggedColumns(server_schemas.UnloggedColumns):
         """Return the generated columns that the table has now, and `suspects` that it has not."""
         if not suspects and not self.leaves_out_generated:
             return frozenset()
-        with SelectSession(self._settings) as session:
-            if session.identity.server_uuid != self._identity.server_uuid:
-                raise other_server_error(session.name)
+        with SelectSession.on(self._identity, self._settings) as session:
             rows = session.query(
                 "SELECT column_name AS name, generation_expression AS computed_as "  # noqa: S608 - quoted
                 f"FROM information_schema.columns WHERE table_schema = {sql_text(database)} "

@@ -107,7 +107,7 @@ def test_random_commits(spark: SparkSession, tmp_path: Path) -> None:
             file, position = place.pop(number)
             sample.kill(**{file: [position]})
         elif step == "compact" and len(files) > 1:
-            one = rewrite(storage, "shop/t", sample.table.snapshot.columns, files, ["id"])
+            (one,) = rewrite(storage, "shop/t", sample.table.snapshot.columns, files, ["id"])
             assert one is not None
             change = TableCommit(new=[one], removed=files, data_change=False)
             sample.table.commit(change, "OPTIMIZE")

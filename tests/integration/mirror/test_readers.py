@@ -100,8 +100,7 @@ def test_readers_agree_after_every_commit_of_rows(
     assert agree(table) == [2, 6, 7, 8]
     assert third.path not in table.snapshot.files
     files = list(table.snapshot.files.values())
-    new = rewrite(sample.storage, sample.path, table.snapshot.columns, files, ["id"])
-    assert new is not None
+    (new,) = rewrite(sample.storage, sample.path, table.snapshot.columns, files, ["id"])
     table.commit(TableCommit(new=[new], removed=files, data_change=False), "OPTIMIZE")
     assert agree(table) == [2, 6, 7, 8]
     assert second.path not in table.snapshot.files
@@ -169,9 +168,9 @@ def test_readers_agree_after_types_were_widened(sample: Sample, agree: Agree) ->
     }
     columns = [c._replace(type=wider.get(c.name, c.type)) for c in table.snapshot.columns]
     old = list(table.snapshot.files.values())
-    new = [rewrite(sample.storage, sample.path, columns, [file], ["id"]) for file in old]
+    new = [f for file in old for f in rewrite(sample.storage, sample.path, columns, [file], ["id"])]
     metadata = table.snapshot.metadata.with_columns(columns)
-    change = TableCommit(new=[f for f in new if f], removed=old, metadata=metadata)
+    change = TableCommit(new=new, removed=old, metadata=metadata)
     table.commit(change, "CHANGE COLUMN")
     assert agree(table) == list(range(1, 9))
     assert second.path not in table.snapshot.files

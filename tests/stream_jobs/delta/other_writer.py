@@ -20,11 +20,12 @@ def compact(table: DeltaTable, key: Sequence[str], limits: CompactionLimits) -> 
     snapshot = table.snapshot
     groups = compaction.plan(snapshot.files.values(), limits)
     columns = snapshot.metadata.file_columns
-    rewritten = [
-        compaction.rewrite(table.storage, table.path, columns, group, key, snapshot.clustering)
+    clustering = snapshot.clustering
+    new = [
+        file
         for group in groups
+        for file in compaction.rewrite(table.storage, table.path, columns, group, key, clustering)
     ]
-    new = [file for file in rewritten if file]
     old = [file for group in groups for file in group]
     if not old:
         return 0

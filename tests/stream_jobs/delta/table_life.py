@@ -37,8 +37,7 @@ def live_through(storage: Storage, *left_behind: str) -> None:
     write_checkpoint(sample.table)
     columns = sample.table.snapshot.columns
     old = list(sample.table.snapshot.files.values())
-    one = rewrite(storage, sample.path, columns, old, ["id"])
-    assert one is not None
+    (one,) = rewrite(storage, sample.path, columns, old, ["id"])
     sample.table.commit(TableCommit(new=[one], removed=old, data_change=False), "OPTIMIZE")
     write_checkpoint(sample.table)
     assert sample.ids() == [*range(1, 100, 2), 100]

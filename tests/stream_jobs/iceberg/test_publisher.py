@@ -62,8 +62,7 @@ def compact(sample: Sample) -> None:
     snapshot = sample.table.snapshot
     old = list(snapshot.files.values())
     columns = snapshot.metadata.file_columns
-    one = rewrite(sample.storage, sample.path, columns, old, ["id"])
-    new = [] if one is None else [one]
+    new = rewrite(sample.storage, sample.path, columns, old, ["id"])
     sample.table.commit(TableCommit(new=new, removed=old, data_change=False), "OPTIMIZE")
 
 
