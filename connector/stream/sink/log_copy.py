@@ -70,14 +70,15 @@ def copy_log(source: KafkaSettings, target: KafkaSettings, show: Show) -> int:
     with _errors(source):
         topics = _topics(source)
         ranges = _ranges(source, topics)
-    with _errors(target):
-        _prepare(target, topics)
     copied, total = 0, sum(each.end for each in ranges.values())
     with (
         _errors(target),
         closing(_CLIENTS.open_consumer(**committed_settings(source))) as consumer,
         offset_writer.opened(target, copy_topic(target.topic_prefix)) as writer,
     ):
+        # After a transaction is aborted that a copy before has left open: the mark of its end would
+        # take an offset of a topic that is made again.
+        _prepare(target, topics)
         for partition, (begin, end) in ranges.items():
             show(partition.topic, copied, total)
             log = TopicLog(consumer, partition, begin, end)
