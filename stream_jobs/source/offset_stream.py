@@ -90,6 +90,21 @@ def _nowhere(client: KafkaClient, names: Iterable[str]) -> topics.Offsets:
     return {}
 
 
+class _PickledBegin:
+    """A function that finds offsets, loaded where it is called.
+
+    Three processes get the data source, one after another, and its settings and storages would take
+    each of them as long to import as Spark itself. One of them calls it, once for a checkpoint.
+    """
+
+    def __init__(self, begin: Begin) -> None:
+        self._pickled = pickle.dumps(begin)
+
+    def __call__(self, client: KafkaClient, names: Iterable[str]) -> topics.Offsets:
+        begin: Begin = pickle.loads(self._pickled)  # noqa: S301  # from the constructor
+        return begin(client, names)
+
+
 class RangePartition(InputPartition):
     """All ranges of a batch. The driver takes them from here, without a task of Spark."""
 
@@ -265,6 +280,7 @@ def read_ranges_stream(
     The data source is a class of this call: its options would be text in plans and in logs, and
     `facts` may have a password.
     """
+    pickled = _PickledBegin(begin)
 
     class OffsetRanges(DataSource):
         @classmethod
@@ -276,7 +292,7 @@ def read_ranges_stream(
 
         def streamReader(self, schema: StructType) -> RangeStreamReader:  # noqa: N802  # Spark's name
             del schema
-            return RangeStreamReader(facts, prefix, max_offsets, secret, skipped, begin)
+            return RangeStreamReader(facts, prefix, max_offsets, secret, skipped, pickled)
 
     session.dataSource.register(OffsetRanges)
     return session.readStream.format(FORMAT).load()

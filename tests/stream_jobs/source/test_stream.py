@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark import cloudpickle
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
@@ -18,10 +21,19 @@ from stream_jobs.delta.storages import LocalStorage, storage_of
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.source import client
 from stream_jobs.source.client import KafkaClient
-from stream_jobs.source.offset_stream import SerializedError, deserialize_error, error_message
+from stream_jobs.source.offset_stream import (
+    SerializedError,
+    deserialize_error,
+    error_message,
+    read_ranges_stream,
+)
+from stream_jobs.source.topic_filter import NO_SKIPPED_TABLES
 from stream_jobs.source.topics import BrokerConfig, limit_offsets, row_topics
+from stream_jobs.tables.topic_state import MirrorOffsets
 
 if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSource
+
     from connector.foundation.errors.code import ErrorCode
     from stream_jobs.source.topics import Offsets
 
@@ -145,3 +157,48 @@ def test_a_folder_of_hdfs_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> Non
         storage_of("webhdfs://namenode/mirror")
     assert caught.value.code is settings_errors.HDFS_EXTRA
     assert caught.value.text.endswith("; pip install 'binlog-connector[spark,hdfs]'")
+
+
+class Recorder:
+    """A session of Spark that keeps the data source it gets."""
+
+    def __init__(self) -> None:
+        self.dataSource = self.readStream = self  # Spark's names
+        self.source: type[DataSource] | None = None
+
+    def register(self, source: type[DataSource]) -> None:
+        self.source = source
+
+    def format(self, name: str) -> Recorder:
+        assert self.source is not None
+        assert name == self.source.name()
+        return self
+
+    def load(self) -> None:
+        """Return nothing: there is no stream."""
+
+
+# Spark starts a process for each of these steps, and the next one waits for it.
+LOADED = """
+import base64, sys
+from pyspark import cloudpickle
+source = cloudpickle.loads(base64.b64decode(sys.argv[1]))
+reader = source({}).streamReader(None)
+cloudpickle.loads(cloudpickle.dumps(reader))
+heavy = ("pydantic", "kafka", "pyarrow", "stream_jobs.tables", "stream_jobs.delta")
+print([name for name in heavy if name in sys.modules])
+"""
+
+
+def test_the_processes_of_the_stream_load_no_tables() -> None:
+    session: Any = Recorder()
+    options: Any = NO_SKIPPED_TABLES
+    begin = MirrorOffsets(LocalStorage("/mirror"), "/mirror", "shop", options)
+    facts = BrokerConfig(("a:1",), 1.0, ())
+    read_ranges_stream(session, facts, "shop", 10, SECRET, NO_SKIPPED_TABLES, begin)
+    dumps: Any = cloudpickle.dumps  # the library has no types
+    data = base64.b64encode(dumps(session.source)).decode()
+    run = subprocess.run(
+        [sys.executable, "-c", LOADED, data], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "[]\n"
