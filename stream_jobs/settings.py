@@ -197,7 +197,7 @@ class CatalogSettings(Section):
 
 def _as_catalog_url(value: str) -> str:
     if not re.fullmatch(r"https?://[^\s?#@]+", value) or value.rstrip("/").endswith("/v1"):
-        raise UnfitValueError(setting_errors.CATALOG_URL, value=value)
+        raise UnfitValueError(setting_errors.CATALOG_URL)
     return value.rstrip("/")
 
 

@@ -122,13 +122,14 @@ FOLDER = configuration_error(
     cause="A log is a file. A folder may hold files that are no logs.",
     example={"path": "/var/lib/mysql", "why": "Is a directory"},
 )
-UNREADABLE = configuration_error(
+NO_FILE = configuration_error(
     "C320",
-    "{path}: {why}",
-    "give the path of a log that this account may read",
+    "{reason}",
     cause="The operating system refuses to open or to read the file.",
     example={"path": "binlog.000042"},
 )
+UNREADABLE = NO_FILE.because("{path}: {why}; give the path of a log that this account may read")
+URL = NO_FILE.because("a URL is given in the place of a log; name a server with --source")
 
 MARIADB_GTID = ErrorCode(
     "C358",

@@ -122,6 +122,9 @@ def file_errors(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if "://" in path:
+            # It is not shown: it may have a password.
+            raise ConfigError(argument_errors.URL) from error
         code = (
             argument_errors.FOLDER
             if isinstance(error, IsADirectoryError)

@@ -157,10 +157,10 @@ NO_DELTA = configuration_error(
 )
 CATALOG_URL = configuration_error(
     "M823",
-    "{value!r} is not the URL of an Iceberg REST catalog",
+    "this is not the URL of an Iceberg REST catalog",
     'write "https://HOST/PATH", without a login and without /v1',
-    cause="The job adds /v1 and the paths of the protocol; a login has keys of its own.",
-    example={"value": "catalog:8181"},
+    cause="The job adds /v1 and the paths of the protocol; a login has keys of its own. The value "
+    "is not shown, because it may have a password.",
 )
 NAMESPACE = configuration_error(
     "M824",

@@ -13,13 +13,16 @@ from pathlib import Path
 import pytest
 import structlog
 
+from connector.binlog import argument_errors
 from connector.cli import command_errors
 from connector.cli.commands import COMMANDS
 from connector.cli.configuration import configure_logging
 from connector.cli.exit_codes import fail
 from connector.cli.run import run_exit_codes
 from connector.foundation import compiled
+from connector.foundation.errors.code import ErrorCode
 from connector.foundation.operating_system import StoppedHard
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.sections import LogSettings
 from tests.application import invoke
 from tests.foundation.errors.texts import shown
@@ -95,6 +98,20 @@ def test_a_missing_configuration_is_named(command: str, tmp_path: Path) -> None:
             "give the path of a file such as `binlog-connector config` prints\n"
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "facts"),
+    [
+        ("check", settings_errors.URL, {"reference": "binlog-connector config"}),
+        ("dump", argument_errors.URL, {}),
+    ],
+)
+def test_a_url_in_the_place_of_a_file_is_not_shown(
+    command: str, code: ErrorCode, facts: dict[str, str]
+) -> None:
+    said = invoke([command, "mysql://cdc:secret@db"]).stderr
+    assert said == f"error: {shown(code, **facts)}\n"
 
 
 def test_a_log_for_machines_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:

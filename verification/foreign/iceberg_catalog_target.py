@@ -63,7 +63,10 @@ def _access(name: str, place: str) -> tuple[CatalogName, CatalogAccess]:
 
     Raises ConfigError for another form, or if a package is missing.
     """
-    parts = urlsplit(place)
+    try:
+        parts = urlsplit(place)
+    except ValueError:
+        parts = urlsplit("")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     *namespace, table = options.get("table", "").split(".")
     is_url = parts.scheme in ("http", "https") and parts.hostname

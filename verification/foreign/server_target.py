@@ -5,12 +5,11 @@ Each SELECT sees one moment of it. A SELECT of all rows is read as one stream.
 
 from collections.abc import Iterator, Sequence
 from typing import Final
-from urllib.parse import unquote, urlsplit, urlunsplit
 
 import pyarrow as pa
 
 from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
-from connector.replication.server.addresses import source_settings
+from connector.replication.server.addresses import source_settings, split_path
 from connector.stream.source.select_session import SelectSession
 from stream_jobs.replica.target import as_target_error
 from verification.foreign import foreign_errors
@@ -25,11 +24,14 @@ def split_place(place: str, name: str) -> tuple[tuple[str, str], str]:
 
     Raises ConfigError for a place without a table.
     """
-    parts = urlsplit(f"mysql:{place}")
-    database, point, table = unquote(parts.path).strip("/").partition(".")
+    try:
+        url, path = split_path(f"mysql:{place}")
+    except ConfigError as error:
+        raise ConfigError(foreign_errors.SERVER_FORM, target=name, form=_FORM) from error
+    database, point, table = path.partition(".")
     if not (database and point and table):
         raise ConfigError(foreign_errors.SERVER_FORM, target=name, form=_FORM)
-    return (database, table), urlunsplit(parts._replace(path=""))
+    return (database, table), url
 
 
 class ServerTarget:

@@ -4,22 +4,16 @@ Some parts can be read from a configuration that has mistakes, to report these. 
 lower_case_table_names = 1, a server has all names in lower case, and so have its patterns.
 """
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from connector.foundation.errors.message import Message
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.sections import Settings, SourceSettings
 
-# What may be written into the file itself.
-_SECRETS = (
-    ("source", "password"),
-    ("kafka", "sasl_password"),
-    ("registry", "password"),
-    ("metrics", "token"),
-)
 # A bit of a file's mode: all users may read it.
 _READS_ALL = 0o004
 
@@ -47,12 +41,33 @@ def pipeline_name(path: Path) -> str | None:
 
 
 def world_readable_warning(path: Path) -> Message | None:
-    """Return a warning if the file holds a password and every user may read it, else None."""
+    """Return a warning if the file holds a secret and every user may read it, else None."""
     document = Settings.document(path)
-    held = [f"{section}.{key}" for section, key in _SECRETS if document.get(section, {}).get(key)]
+    held = list(dict.fromkeys(_secrets(Settings, document)))
     if not held or not path.stat().st_mode & _READS_ALL:
         return None
     return Message(settings_errors.READABLE_BY_ALL, {"path": path, "keys": held})
+
+
+def _secrets(section: type[BaseModel], values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of the secrets that a section of a file has."""
+    for name, field in section.model_fields.items():
+        value = values.get(name)
+        for kind in _types(field.annotation):
+            if kind is SecretStr and value:
+                yield name
+            elif isinstance(kind, type) and issubclass(kind, BaseModel):
+                for each in value if isinstance(value, list) else [value or {}]:
+                    yield from (f"{name}.{key}" for key in _secrets(kind, each))
+
+
+def _types(annotation: object) -> Iterator[object]:
+    """Yield the types of a key, those in lists and unions, too."""
+    inner = get_args(annotation)
+    if not inner:
+        yield annotation
+    for each in inner:
+        yield from _types(each)
 
 
 _Section = TypeVar("_Section", bound=BaseModel)

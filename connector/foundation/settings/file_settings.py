@@ -5,6 +5,7 @@ The connector and the Spark job have their own settings, which both use this loa
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ from connector.foundation.settings import settings_errors
 
 # Separates section and key in the name of a variable.
 NESTED = "__"
+# In a path, slashes are one.
+_URL = re.compile(r"[a-z][a-z0-9+-]+:/")
 
 
 class UnfitValueError(ValueError):
@@ -34,7 +37,10 @@ class UnfitValueError(ValueError):
 class FileSettings(BaseSettings):
     """Settings from a file and the environment; the environment has priority."""
 
-    model_config = SettingsConfigDict(extra="forbid", frozen=True, env_nested_delimiter=NESTED)
+    # A text of pydantic's own must not show a password.
+    model_config = SettingsConfigDict(
+        extra="forbid", frozen=True, env_nested_delimiter=NESTED, hide_input_in_errors=True
+    )
 
     # The command that prints every key with its default.
     reference: ClassVar[str]
@@ -72,6 +78,9 @@ class FileSettings(BaseSettings):
         try:
             return tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
+            if _URL.match(str(path)):
+                # It is not shown: it may have a password.
+                raise ConfigError(settings_errors.URL, reference=cls.reference) from error
             raise ConfigError(
                 settings_errors.UNREADABLE, path=path, said=error.strerror, reference=cls.reference
             ) from error
@@ -115,13 +124,21 @@ class FileSettings(BaseSettings):
         return env_settings, init_settings
 
     @classmethod
-    def _check_variables(cls) -> None:
-        """Refuse variables without a key, and lists and sections that are not JSON."""
-        for variable, text in sorted(os.environ.items()):
+    def variables(cls) -> dict[str, list[str]]:
+        """Return the variables of the environment that give keys, with the words of the key."""
+        found = {}
+        for variable in sorted(os.environ):
             keys = variable.removeprefix(_prefix(cls)).lower().split(NESTED)
             is_others = cls.shares_prefix and len(keys) == 1 and keys[0] not in cls.model_fields
-            if not variable.startswith(_prefix(cls)) or is_others:
-                continue
+            if variable.startswith(_prefix(cls)) and not is_others:
+                found[variable] = keys
+        return found
+
+    @classmethod
+    def _check_variables(cls) -> None:
+        """Refuse variables without a key, and lists and sections that are not JSON."""
+        for variable, keys in cls.variables().items():
+            text = os.environ[variable]
             kind: Any = cls
             for key in keys:
                 fields = getattr(kind, "model_fields", {})
@@ -159,8 +176,17 @@ class FileSettings(BaseSettings):
             if not key:
                 del facts["key"]
                 return ConfigError(settings_errors.UNFIT_TOGETHER, why=unfit.message, **facts)
+            if given := cls._variables_of(key.split(".")):
+                code = settings_errors.UNFIT_BY_VARIABLE
+                return ConfigError(code, why=unfit.message, variables=given, **facts)
             return ConfigError(settings_errors.UNFIT_VALUE, why=unfit.message, **facts)
         return ConfigError(settings_errors.WRONG_VALUE, said=found["msg"], **facts)
+
+    @classmethod
+    def _variables_of(cls, key: list[str]) -> list[str]:
+        """Return the variables of the environment that give a key, a part of it, or its section."""
+        found = cls.variables().items()
+        return [name for name, keys in found if all(map(str.__eq__, keys, key))]
 
     @classmethod
     def _meant(cls, key: str) -> str | None:

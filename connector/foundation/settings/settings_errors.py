@@ -2,13 +2,14 @@
 
 from connector.foundation.errors.code import configuration_error, frame, notice, transient_error
 
-UNREADABLE = configuration_error(
+NO_FILE = configuration_error(
     "C101",
-    "{path}: cannot read the configuration: {said}",
+    "{reason}",
     "give the path of a file such as `{reference}` prints",
     cause="The file does not exist, or this user may not read it.",
-    example={"path": "connector.toml"},
 )
+UNREADABLE = NO_FILE.because("{path}: cannot read the configuration: {said}")
+URL = NO_FILE.because("a URL is given in the place of a configuration")
 NOT_TOML = configuration_error(
     "C102",
     "{path}: not valid TOML: {said}",
@@ -73,6 +74,10 @@ NOT_JSON = configuration_error(
     example={"variable": "BINLOG_CONNECTOR_SOURCE__TABLES"},
 )
 UNFIT_VALUE = frame("{path}: {key}: {why}", "`{reference}` explains the key", was="C120")
+UNFIT_BY_VARIABLE = frame(
+    "{path}: {key}: {why}",
+    "{variables} of the environment has priority over the file; `{reference}` explains the key",
+)
 UNFIT_TOGETHER = frame("{path}: {why}", "`{reference}` explains the keys", was="C191")
 PASSWORD_FILE = configuration_error(
     "C111",
@@ -227,7 +232,8 @@ EVENT_HEADER = WRONG_FORM.because(
     was="C152",
 )
 REGISTRY_URL = WRONG_FORM.because(
-    "{value!r} is not the URL of a schema registry: write http://host:port or https://host:port",
+    "give the URL of a schema registry, http://host:port or https://host:port, without a user and "
+    "a password: registry.username and registry.password can hold them",
     was="C188",
 )
 

@@ -15,16 +15,32 @@ from connector.foundation.settings.file_settings import UnfitValueError
 from connector.foundation.settings.log_folder import is_folder, require_folder
 
 _PORT_MAX = 65535
-_SERVER = r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(:[0-9]{1,5})?"
+_SERVER = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+)(?::([0-9]{1,5}))?")
 
 
 def _as_server(address: str) -> str:
-    if not re.fullmatch(_SERVER, address):
-        raise UnfitValueError(settings_errors.ADDRESS)
-    _, colon, port = address.rpartition(":")
-    if colon and port.isdigit() and not 1 <= int(port) <= _PORT_MAX:
-        raise UnfitValueError(settings_errors.PORT)
+    _port_of(address, settings_errors.ADDRESS)
     return address
+
+
+def as_listen_address(address: str) -> str:
+    """Return an address to listen on; raises UnfitValueError unless it is HOST:PORT."""
+    if _port_of(address, settings_errors.LISTEN) is None:
+        raise UnfitValueError(settings_errors.LISTEN)
+    return address
+
+
+def _port_of(address: str, form: ErrorCode) -> int | None:
+    """Return the port of HOST:PORT, None of HOST; raises UnfitValueError, for others by `form`."""
+    match = _SERVER.fullmatch(address)
+    if match is None:
+        raise UnfitValueError(form)
+    if match[1] is None:
+        return None
+    port = int(match[1])
+    if not 1 <= port <= _PORT_MAX:
+        raise UnfitValueError(settings_errors.PORT)
+    return port
 
 
 def _as_broker(address: str) -> str:
@@ -81,7 +97,8 @@ def _as_registry_url(value: str) -> str:
     except ValueError:
         known = False
     if not known or "@" in value or "?" in value or "#" in value:
-        raise UnfitValueError(settings_errors.REGISTRY_URL, value=value)
+        # The value is not shown: it may have a password.
+        raise UnfitValueError(settings_errors.REGISTRY_URL)
     return value.rstrip("/")
 
 
@@ -120,9 +137,7 @@ StartSetting = Annotated[str, AfterValidator(_as_start)]
 ServerAddress = Annotated[str, AfterValidator(_as_server)]
 # Or the URL of a folder that has the log.
 BrokerAddress = Annotated[str, AfterValidator(_as_broker)]
-ListenAddress = Annotated[
-    str, _matching(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]+):[0-9]{1,5}", settings_errors.LISTEN)
-]
+ListenAddress = Annotated[str, AfterValidator(as_listen_address)]
 CollectorAddress = Annotated[str, _matching(r"https?://[^\s?#@]+", settings_errors.COLLECTOR)]
 PipelineName = Annotated[str, _matching(r"[A-Za-z0-9._-]+", settings_errors.NAME)]
 TopicPrefix = Annotated[str, _matching(r"[A-Za-z0-9_-]+", settings_errors.PREFIX)]

@@ -16,7 +16,7 @@ https://dev.mysql.com/doc/refman/8.4/en/connecting-using-uri-or-key-value-pairs.
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 from pydantic import ValidationError
 
@@ -116,6 +116,21 @@ _NAMES = {"user": "user", "port": "port", **{key: name for name, key in (_OPTION
 _SERVER_IDS = range(2**31, 2**32)
 
 
+def split_path(url: str) -> tuple[str, str]:
+    """Return the URL of a server without its path, and the path, decoded.
+
+    Raises ConfigError if the path may be a part of a password that is not encoded.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise ConfigError(server_errors.NOT_ENCODED) from error
+    path = parts.path.strip("/")
+    if "@" in path or "/" in path:
+        raise ConfigError(server_errors.NOT_ENCODED)
+    return urlunsplit(parts._replace(path="")), unquote(path)
+
+
 def source_settings(url: str, *, password: str | None = None) -> SourceSettings:
     """Return the settings of `url`; `password` replaces that of the URL.
 
@@ -159,6 +174,9 @@ def _options(parts: SplitResult) -> dict[str, Any]:
             tls[_TLS[name]] = value
         elif name in _OPTIONS:
             values[_OPTIONS[name]] = value
+        elif "@" in parts.query:
+            # A password with a question mark that is not encoded ends here.
+            raise ConfigError(server_errors.NOT_ENCODED)
         else:
             known = [*_TLS, *_OPTIONS]
             raise ConfigError(server_errors.UNKNOWN_OPTION, option=name, known=known)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, SecretStr, ValidationError
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
@@ -55,6 +55,26 @@ def test_the_required_keys_are_enough(config: Path) -> None:
     settings = load_settings(config)
     assert (settings.source.host, settings.source.port) == ("127.0.0.1", 3306)
     assert settings.delivery.commit_interval_ms == 100
+
+
+def test_a_variable_that_contradicts_the_file_is_named(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text(MINIMAL.replace("server_id", 'password_file = "p"\nserver_id'))
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "secret")
+    monkeypatch.setenv("BINLOG_CONNECTOR_KAFKA__PARTITIONS", "1")
+    assert message_of(config) == (
+        "FILE: source: give one of password, password_file and password_command; "
+        "BINLOG_CONNECTOR_SOURCE__PASSWORD of the environment has priority over the file; "
+        "`binlog-connector config` explains the key"
+    )
+
+
+def test_an_error_of_pydantic_s_own_shows_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "hunter2")
+    with pytest.raises(ValidationError, match=r"source\.server_id") as caught:
+        Settings(name="shop")  # type: ignore[call-arg]
+    assert "hunter2" not in str(caught.value)
 
 
 def test_the_environment_wins_over_the_file(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -486,6 +506,8 @@ def test_an_unknown_key_is_answered_by_the_nearest_one(
                       "file:///log?a", "file:///log#a")),
         ("[kafka]", '[metrics]\nlisten = "9400"\n[kafka]',
          "metrics.listen: give HOST:PORT to listen on, such as 127.0.0.1:9400"),
+        *(("[kafka]", f'[metrics]\nlisten = "127.0.0.1:{port}"\n[kafka]',
+           "metrics.listen: a port is a number from 1 to 65535") for port in (0, 65536)),
         *(("[kafka]", f'[metrics]\notlp = "{url}"\n[kafka]',
            ("metrics.otlp: give the address of an OTLP receiver over HTTP, such as "
             "http://127.0.0.1:4318, without a user and a password: OTEL_EXPORTER_OTLP_HEADERS can "
@@ -608,8 +630,9 @@ def test_two_passwords_of_the_registry_are_one_too_many(config: Path, tmp_path: 
 def test_a_registry_has_an_url(config: Path, url: str) -> None:
     config.write_text(f'{MINIMAL}[registry]\nurls = ["{url}"]')
     assert message_of(config) == (
-        f"FILE: registry.urls.0: {url!r} is not the URL of a schema registry: write "
-        "http://host:port or https://host:port; `binlog-connector config` explains the key"
+        "FILE: registry.urls.0: give the URL of a schema registry, http://host:port or "
+        "https://host:port, without a user and a password: registry.username and "
+        "registry.password can hold them; `binlog-connector config` explains the key"
     )
 
 
@@ -644,6 +667,12 @@ def test_a_short_token_is_refused_and_not_shown(config: Path, tmp_path: Path, ke
         ('[kafka]\nsasl_password = "x"', 0o604, "kafka.sasl_password"),
         ('[metrics]\ntoken = "x"', 0o644, "metrics.token"),
         ('[registry]\npassword = "x"', 0o644, "registry.password"),
+        (
+            '[source]\nmasks = [{ columns = ["a.b.c"], hash = "MD5", salt = "x" }]',
+            0o644,
+            "source.masks.salt",
+        ),
+        ('[source]\nmasks = [{ columns = ["a.b.c"], chars = 3 }]', 0o644, None),
         ('[source]\npassword = "x"', 0o640, None),
         ('[source]\npassword = ""', 0o644, None),
         ('[source]\npassword_file = "x"', 0o644, None),

@@ -10,6 +10,7 @@ import pytest
 from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
 from verification import foreign
+from verification.foreign import foreign_errors
 from verification.foreign.table_choice import matching, read_choice
 
 if TYPE_CHECKING:
@@ -46,6 +47,21 @@ def test_a_target_of_a_package_that_is_missing_is_refused(
 )
 def test_passwords_are_not_shown(target: str, shown: str) -> None:
     assert read_choice(f"shop.orders={target}").shown_target == shown
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "mysql://audit:p[word]x@db2/shop.orders",
+        "mysql://audit:12/word@db2/shop.orders",
+        "iceberg-rest:http://audit:p[word]x@db2/?table=shop.orders",
+    ],
+)
+def test_a_password_that_is_not_encoded_is_not_shown(place: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        read_choice(f"shop.orders={place}").opened()
+    assert raised.value.code is foreign_errors.SERVER_FORM
+    assert "word" not in str(raised.value)
 
 
 class _Session:
