@@ -14,9 +14,9 @@ import socket
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import pymysql
 from pymysql.cursors import Cursor
@@ -24,6 +24,9 @@ from pymysql.cursors import Cursor
 from local_stack import stack_errors
 from local_stack.process import GuardedProcess, log_tail
 from local_stack.stack_errors import LocalStackError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +261,18 @@ def free_port() -> int:
     such a port could get it as its own local port, and connect to itself. A seed does not matter:
     tests that run side by side with one seed would choose the ports of each other's servers.
     """
+    (port,) = free_ports(1)
+    return port
+
+
+def free_ports(count: int, others: Collection[int] = ()) -> list[int]:
+    """Return different ports as `free_port` does, and none of `others`."""
     first = random.SystemRandom().randrange(len(PORTS))
-    for port in chain(PORTS[first:], PORTS[:first]):
-        if is_free(port):
-            return port
-    raise LocalStackError(stack_errors.NO_PORT, host=HOST, first=PORTS[0], last=PORTS[-1])
+    free = (port for port in chain(PORTS[first:], PORTS[:first]) if port not in others)
+    found = list(islice(filter(is_free, free), count))
+    if len(found) < count:
+        raise LocalStackError(stack_errors.NO_PORT, host=HOST, first=PORTS[0], last=PORTS[-1])
+    return found
 
 
 def is_free(port: int) -> bool:

@@ -131,6 +131,11 @@ CHECK = OPTIONS.because(
     "--password-env, and nothing else"
 )
 KEYS = OPTIONS.because("--sign-key is for --certificate, and --public-key for --check")
+NEEDS_URL = OPTIONS.because(
+    "--tables, --format, --password-env and --listen need the URL of the source; add it, or leave "
+    "them out"
+)
+NEEDS_ONCE = OPTIONS.because("--verify is for --once; add it, or leave --verify out")
 NO_CONFIG = OPTIONS.because("CONFIG is missing: only --check does without it")
 LISTEN_ALONE = OPTIONS.because(
     "--listen serves a page until it is stopped; leave out --json and --watch"

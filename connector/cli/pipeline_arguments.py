@@ -47,8 +47,7 @@ def up(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=["delta", "iceberg", "both"],
-        default="delta",
-        help="The format of the tables; Iceberg tables are Delta tables, too.",
+        help="The format of the tables, by default delta; Iceberg tables are Delta tables, too.",
     )
     parser.add_argument(
         "--password-env",
@@ -335,11 +334,13 @@ def _config(parser: ArgumentParser) -> None:
 
 
 def _address(text: str) -> str:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal():
+    from connector.foundation.settings.values import as_listen_address  # noqa: PLC0415  # takes long
+
+    try:
+        return as_listen_address(text)
+    except ValueError as error:
         message = f"{text!r} is not HOST:PORT, such as 127.0.0.1:8080"
-        raise argparse.ArgumentTypeError(message)
-    return text
+        raise argparse.ArgumentTypeError(message) from error
 
 
 def _json_lines(parser: ArgumentParser) -> None:

@@ -16,9 +16,10 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from connector.cli import command_errors
 from connector.cli.check import check_sources
 from connector.cli.exit_codes import EXIT_INTERRUPTED, errors, say, tell_all, warn
-from connector.cli.log_input import password_of
+from connector.cli.log_input import password_of, refuse_contradictions
 from connector.foundation.errors.message import Message, visible
 from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
 from connector.lake.lake_folder import PIPELINE, LakeFolder, LakeOptions
@@ -34,6 +35,7 @@ _LOOK_SECONDS = 1.0
 
 def run(arguments: Namespace) -> int:
     """Keep the tables of a folder equal to those of a source; return the exit code."""
+    _refuse_contradictions(arguments)
     options = None if arguments.source is None else _options(arguments)
     folder = lake_of(arguments.to, options)
     if arguments.show_config:
@@ -49,10 +51,21 @@ def run(arguments: Namespace) -> int:
     return code
 
 
+def _refuse_contradictions(arguments: Namespace) -> None:
+    of_source = arguments.tables, arguments.format, arguments.password_env, arguments.listen
+    given = any(each is not None for each in of_source)
+    refuse_contradictions(
+        (
+            (command_errors.NEEDS_URL, arguments.source is None and given),
+            (command_errors.NEEDS_ONCE, arguments.verify and not arguments.once),
+        )
+    )
+
+
 def _options(arguments: Namespace) -> LakeOptions:
     """Return what the user has chosen; asks for a password on a terminal."""
     password = password_of(arguments.source, arguments.password_env)
-    is_iceberg = arguments.format != "delta"
+    is_iceberg = arguments.format in ("iceberg", "both")
     return options_of(
         arguments.source,
         password,
@@ -75,11 +88,9 @@ def _tell(message: Message) -> None:
 
 def _check(source: SourceSettings) -> None:
     """Raise what keeps the source from being followed, after it is shown with what fixes it."""
-    settings = Settings(
-        name=PIPELINE,
-        source=source,
-        kafka=KafkaSettings(bootstrap_servers=["127.0.0.1:9092"], topic_prefix=PIPELINE),
-    )
+    kafka = KafkaSettings(bootstrap_servers=["127.0.0.1:9092"], topic_prefix=PIPELINE)
+    # As it is: variables of the environment would replace parts of this source.
+    settings = Settings.model_construct(name=PIPELINE, source=source, kafka=kafka)
     findings = Console(file=StringIO(), highlight=False, width=Console().width)
     problems = check_sources(settings, findings, errors())
     if not problems:

@@ -174,3 +174,28 @@ DISK_FULL = notice(
     "binary log.",
     example={"folder": "lake"},
 )
+HELD_BACK = ErrorCode(
+    "C276",
+    "{folder}: changes of {tables} are in quarantine, so the tables do not have them",
+    "binlog-connector quarantine list {config} says why, and what to do",
+    cause="The connector cannot publish a change, such as one of a session that does not log whole "
+    "rows. It holds back what must not overtake this change; all other changes are in the tables.",
+    example={
+        "folder": "lake",
+        "tables": ["shop.orders"],
+        "config": "lake/_cdc/connector.toml",
+    },
+)
+COPY_FAILED = ErrorCode(
+    "C277",
+    "{folder}: table {table} is not kept equal to the source: {why}",
+    "binlog-connector status {config} says why; then copy it again: binlog-connector snapshot "
+    "{config} DATABASE.TABLE",
+    cause="The connector could not copy the rows that the table had, so its mirror lacks some.",
+    example={
+        "folder": "lake",
+        "table": "shop.orders",
+        "config": "lake/_cdc/connector.toml",
+        "why": "its copy has failed",
+    },
+)

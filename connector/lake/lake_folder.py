@@ -25,19 +25,21 @@ from typing import TYPE_CHECKING, Final
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
+from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.toml_text import toml_value
 from connector.lake import lake_errors
-from local_stack.server import free_port
+from local_stack.server import free_ports
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from connector.foundation.settings.sections import SourceSettings
+    from connector.foundation.settings.sections import Settings, SourceSettings
 
 PIPELINE: Final = "lake"
 # The Spark job makes a folder of this name for what it keeps about the mirror.
 _STATE: Final = "_cdc"
 _PATH: Final = "--to"
+_TIMEOUT: Final = "connect_timeout_seconds"
 # A batch of the Spark job needs some files of a few KB each.
 _ROOM_BYTES: Final = 1024 * 1024
 
@@ -59,7 +61,7 @@ password_file = {password_file}
 server_id = {server_id}
 tables = {tables}
 start = "snapshot"
-{tls}
+{tls}{timeout}
 [kafka]
 bootstrap_servers = [{log}]
 topic_prefix = {name}
@@ -131,6 +133,16 @@ class LakeOptions:
             "--tables": ", ".join(self.tables),
             "--format": ", ".join(self.formats),
         }
+
+    def chosen(self, settings: Settings) -> Iterator[tuple[str, object, object]]:
+        """Yield what else was chosen: the key of the connector, its value there, and the choice."""
+        source, used = self.source, settings.source
+        for name in sorted(source.tls.model_fields_set):
+            yield f"source.tls.{name}", getattr(used.tls, name), getattr(source.tls, name)
+        if _TIMEOUT in source.model_fields_set:
+            yield f"source.{_TIMEOUT}", getattr(used, _TIMEOUT), getattr(source, _TIMEOUT)
+        if self.listen is not None:
+            yield "metrics.listen", settings.metrics.listen, self.listen
 
 
 class LakeFolder:
@@ -253,22 +265,26 @@ class LakeFolder:
         return {path: template.format(path=path, **values) for path, template in templates}
 
     def require(self, options: LakeOptions) -> None:
-        """Raise ConfigError if the lake was made with other arguments."""
+        """Raise ConfigError if the lake was made with other arguments, or its files say other."""
         recorded: Mapping[str, str] = json.loads(self._record.read_text("utf-8"))
-        for option, wanted in options.recorded.items():
-            if recorded.get(option) != wanted:
+        made = [(name, recorded.get(name, ""), wanted) for name, wanted in options.recorded.items()]
+        for option, known, wanted in (*made, *options.chosen(load_settings(self.connector_config))):
+            if known != wanted:
                 raise ConfigError(
                     lake_errors.OTHER_LAKE,
                     folder=self.path,
                     state=self.state,
                     option=option,
-                    recorded=recorded.get(option, ""),
+                    recorded=known,
                     wanted=wanted,
                 )
 
     def _values(self, options: LakeOptions) -> dict[str, object]:
         source = options.source
         tls = source.tls.model_dump(mode="json", exclude_defaults=True)
+        seconds = source.connect_timeout_seconds
+        taken = set() if options.listen is None else {int(options.listen.rpartition(":")[2])}
+        of_page, of_job = free_ports(2, taken)
         return {
             "name": toml_value(PIPELINE),
             "host": toml_value(source.host),
@@ -278,12 +294,13 @@ class LakeFolder:
             "server_id": source.server_id,
             "tables": toml_value(list(options.tables)),
             "tls": f"tls = {toml_value(tls)}\n" if tls else "",
+            "timeout": f"{_TIMEOUT} = {seconds}\n" if _TIMEOUT in source.model_fields_set else "",
             "log": toml_value(self.log.as_uri()),
             "commit_pause_ms": COMMIT_PAUSE_MS,
             "interval_seconds": INTERVAL_SECONDS,
             "delete_after_hours": DELETE_AFTER_HOURS,
-            "listen": toml_value(options.listen or f"127.0.0.1:{free_port()}"),
-            "mirror_listen": toml_value(f"127.0.0.1:{free_port()}"),
+            "listen": toml_value(options.listen or f"127.0.0.1:{of_page}"),
+            "mirror_listen": toml_value(f"127.0.0.1:{of_job}"),
             "mirror": toml_value(str(self.path)),
             "checkpoint": toml_value(str(self.state / "checkpoint")),
             "formats": toml_value(list(options.formats)),

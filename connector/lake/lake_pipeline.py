@@ -14,14 +14,18 @@ import signal
 import socket
 import sys
 import time
+import tomllib
 from contextlib import ExitStack, closing, suppress
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from connector.foundation.errors import ConfigError, DefiniteError
 from connector.foundation.errors.catalogue import codes
 from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.log_folder import folder_of
+from connector.foundation.settings.sections import Settings
 from connector.lake import lake_errors
+from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.metrics.source_watch import read_source_log
 from connector.stream.status.model import PipelineStatus, State
@@ -29,7 +33,7 @@ from connector.stream.status.status_client import NoAnswer, fetch_status
 from local_stack.java import java_runtime
 from local_stack.process import GuardedProcess, log_tail
 from stream_jobs.cuts import NO_KEY, Cut, latest_cut
-from stream_jobs.cuts.state_topics import COPYING, ProgressTopic
+from stream_jobs.cuts.state_topics import COPY_FAILED, COPYING, ProgressTopic
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.source.client import KafkaClient
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from connector.lake.lake_folder import LakeFolder
+    from connector.lake.lake_folder import LakeFolder, LakeOptions
 
 _LOOK_SECONDS: Final = 0.25
 # A guard gives a program 20 seconds for a clean end.
@@ -127,6 +131,12 @@ class LakePipeline:
             self._look(on_look)
         with MysqlServer.connect(self._settings.source) as server:
             log = read_source_log(server)
+
+        @cache
+        def has_transaction(file: str, position: int) -> bool:
+            with MysqlServer.connect(self._settings.source) as server:
+                return replication_status.has_transaction(server, log.files, file, position)
+
         # A copy moves neither GTIDs nor the position of an idle source, but it counts in sequences.
         while (seq := self._delivered_seq()) is None:
             self._look(on_look)
@@ -135,7 +145,7 @@ class LakePipeline:
             if (
                 cut is not None
                 and cut.seq >= seq
-                and log.is_within(cut.gtid, cut.position)
+                and log.is_within(cut.gtid, cut.position, has_transaction)
                 # The reason for a shard's mirror names the shard first.
                 and not any(why.endswith(COPYING) for why in cut.left_out.values())
                 and self._is_streaming()
@@ -144,11 +154,15 @@ class LakePipeline:
             self._look(on_look)
 
     def require_all(self, cut: Cut) -> None:
-        """Raise DefiniteError for a table with a key that `cut` leaves out."""
+        """Raise DefiniteError if a table with a key does not have all changes up to `cut`."""
         for table, why in cut.left_out.items():
             if why != NO_KEY:
-                facts = {"folder": self.folder.path, "config": self.folder.job_config}
-                raise DefiniteError(lake_errors.LEFT_OUT, **facts, table=table, why=why)
+                raise left_out_error(self.folder, table, why)
+        while (status := self.status()) is None:
+            self._look(lambda: None)
+        if tables := [table.name for table in status.tables if table.kept_back is not None]:
+            facts = {"folder": self.folder.path, "config": self.folder.connector_config}
+            raise DefiniteError(lake_errors.HELD_BACK, **facts, tables=tables)
 
     def _require_same_log(self) -> None:
         """Raise ConfigError unless the job reads what the connector writes."""
@@ -244,6 +258,26 @@ class LakePipeline:
         self.check()
         on_look()
         time.sleep(_LOOK_SECONDS)
+
+
+def require_settings(folder: LakeFolder, options: LakeOptions) -> None:
+    """Raise ConfigError if the programs would refuse the files of a new lake.
+
+    Variables of the environment have priority over the files.
+    """
+    files = folder.new_files(options)
+    Settings.of(tomllib.loads(files[folder.connector_config]), folder.connector_config)
+    JobSettings.of(tomllib.loads(files[folder.job_config]), folder.job_config)
+
+
+def left_out_error(folder: LakeFolder, table: str, why: str) -> DefiniteError:
+    """Return what to say of a table that a cut leaves out."""
+    # The reason for a shard's mirror names the shard first.
+    if why.endswith(COPY_FAILED):
+        code, config = lake_errors.COPY_FAILED, folder.connector_config
+    else:
+        code, config = lake_errors.LEFT_OUT, folder.job_config
+    return DefiniteError(code, folder=folder.path, table=table, config=config, why=why)
 
 
 def _end(process: GuardedProcess) -> None:

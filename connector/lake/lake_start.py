@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+
+from pydantic import SecretStr
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
+from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.file_settings import UnfitValueError
 from connector.foundation.settings.values import as_table_pattern
 from connector.lake import lake_errors
 from connector.lake.lake_folder import LakeFolder, LakeOptions
-from connector.replication.server.addresses import address_of, source_settings
+from connector.replication.server.addresses import address_of, source_settings, split_path
 from connector.replication.server.identity import version_of
 from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.source.followed_tables import base_tables, followed_table_filter
@@ -24,7 +27,6 @@ from connector.stream.source.row_image_gaps import key_gaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from connector.foundation.settings.sections import SourceSettings
     from connector.lake.lake_pipeline import LakePipeline
@@ -43,9 +45,8 @@ def options_of(
     Without patterns of `tables`, those of the database in `url`. Raises ConfigError for a URL or a
     pattern with a mistake; its text never contains the password.
     """
-    parts = urlsplit(url)
-    database = unquote(parts.path.strip("/"))
-    source = source_settings(parts._replace(path="").geturl(), password=password)
+    server, database = split_path(url)
+    source = _with_whole_paths(source_settings(server, password=password))
     for pattern in tables:
         try:
             as_table_pattern(pattern)
@@ -53,6 +54,13 @@ def options_of(
             raise ConfigError(error.message.code, **error.message.facts) from error
     patterns = tables or [f"{database}.*" if database else "*.*"]
     return LakeOptions(source, patterns, ["delta", "iceberg"] if iceberg else ["delta"], listen)
+
+
+def _with_whole_paths(source: SourceSettings) -> SourceSettings:
+    """Return a source whose files are found from any folder."""
+    tls = source.tls
+    paths = {name: value.absolute() for name, value in tls if isinstance(value, Path)}
+    return source.model_copy(update={"tls": tls.model_copy(update=paths)})
 
 
 def lake_of(path: Path, options: LakeOptions | None) -> LakeFolder:
@@ -82,9 +90,10 @@ def running(
     another folder, or that another process keeps, and for tables that the source does not have;
     SourceRefused if a new password of an existing lake is wrong.
     """
-    from connector.lake.lake_pipeline import LakePipeline  # noqa: PLC0415  # an extra
+    from connector.lake.lake_pipeline import LakePipeline, require_settings  # noqa: PLC0415  # an extra
 
     if options is not None and not folder.is_lake:
+        require_settings(folder, options)
         check(options.followed)
         _look_at_tables(folder, options.followed, tell)
     folder.lock()
@@ -126,5 +135,12 @@ def _take_password(folder: LakeFolder, source: SourceSettings) -> None:
     """Keep the password of `source` if it is a new one that the server takes."""
     password = source.read_password()
     if password and password != folder.read_password():
-        MysqlServer.connect(source).close()
+        # The server gets it as from the connector, whose file may ask for a certificate.
+        used = load_settings(folder.connector_config).source
+        new: dict[str, object] = {
+            "password": SecretStr(password),
+            "password_file": None,
+            "password_command": [],
+        }
+        MysqlServer.connect(used.model_copy(update=new)).close()
         folder.write_password(password)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from connector.foundation.errors import ConfigError, DefiniteError
+from connector.foundation.errors import ConfigError
 from connector.lake import lake_errors
+from connector.lake.lake_pipeline import left_out_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,9 +46,7 @@ def table_of(folder: LakeFolder, cut: Cut | None, name: str) -> LakeTable:
     """
     if cut is not None and (found := cut.tables.get(name)) is not None:
         return LakeTable(name, DeltaTable(folder.path / found.path))
-    facts = {"folder": folder.path, "table": name}
     if cut is not None and name in cut.left_out:
-        why, config = cut.left_out[name], folder.job_config
-        raise DefiniteError(lake_errors.LEFT_OUT, **facts, config=config, why=why)
+        raise left_out_error(folder, name, cut.left_out[name])
     names = "none yet" if cut is None else sorted(cut.tables) or "none yet"
-    raise ConfigError(lake_errors.NO_TABLE, **facts, names=names)
+    raise ConfigError(lake_errors.NO_TABLE, folder=folder.path, table=name, names=names)

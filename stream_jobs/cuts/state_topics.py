@@ -149,10 +149,11 @@ def _moment(value: bytes | None) -> DeliveredPosition | None:
 
 
 COPYING: Final = "the connector is copying it"
+COPY_FAILED: Final = "its copy has failed"
 _REASONS: Final = {
     "waiting": COPYING,
     "copying": COPYING,
-    "failed": "its copy has failed",
+    "failed": COPY_FAILED,
 }
 
 

@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.cli import up
+from connector.cli import command_errors, up
+from connector.errors import SourceUnavailable
 from connector.lake.lake_folder import LakeFolder
+from connector.lake.lake_start import options_of
+from local_stack.server import free_port
 from tests.application import invoke
+from tests.foundation.errors.texts import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from connector.foundation.errors.code import ErrorCode
 
 
 class Terminated:
@@ -41,3 +47,38 @@ def test_an_interrupted_once_is_no_success(
     monkeypatch.setattr(up, "running", running)
     done = invoke(["up", "--to", str(tmp_path), *options])
     assert (done.exit_code, done.stderr) == (code, "stopped; the same command resumes\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--tables", "shop.new"], command_errors.NEEDS_URL),
+        (["--format", "both"], command_errors.NEEDS_URL),
+        (["--password-env", "NEW"], command_errors.NEEDS_URL),
+        (["--listen", "127.0.0.1:9400"], command_errors.NEEDS_URL),
+        (["--verify"], command_errors.NEEDS_ONCE),
+    ],
+)
+def test_options_without_a_meaning_are_refused(
+    tmp_path: Path, options: list[str], code: ErrorCode
+) -> None:
+    done = invoke(["up", "--to", str(tmp_path), *options])
+    assert (done.exit_code, done.stderr) == (2, f"error: {shown(code)}\n")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:99999", "::1:9400", "my host:9400", "9400"])
+def test_an_address_that_cannot_be_listened_on_is_refused(address: str) -> None:
+    done = invoke(["up", "--to", "lake", "--listen", address])
+    assert done.exit_code == 2
+    assert f"{address!r} is not HOST:PORT, such as 127.0.0.1:8080" in done.stderr
+
+
+def test_variables_of_the_connector_do_not_change_the_source_of_a_new_lake(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "hunter2secret")
+    monkeypatch.setenv("BINLOG_CONNECTOR_KAFKA__PARTITIONS", "none")
+    port = free_port()
+    options = options_of(f"mysql://cdc:x@127.0.0.1:{port}/shop", None, [], iceberg=False)
+    with pytest.raises(SourceUnavailable, match=f"127.0.0.1:{port}: cannot connect"):
+        up._check(options.followed)

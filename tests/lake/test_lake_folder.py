@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,12 @@ import pytest
 
 from connector.errors import ConfigError
 from connector.foundation.settings import settings_errors
+from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.log_folder import folder_of
 from connector.lake import lake_errors
 from connector.lake.lake_folder import LakeFolder, LakeOptions
-from connector.lake.lake_start import options_of
+from connector.lake.lake_start import options_of, running
+from connector.replication import server_errors
 from connector.replication.server.addresses import source_settings
 from tests.foundation.errors.texts import shown
 
@@ -50,3 +53,96 @@ def test_a_pattern_of_tables_that_names_no_table_is_refused() -> None:
     with pytest.raises(ConfigError) as raised:
         options_of("mysql://cdc:x@db", None, ["shop"], iceberg=False)
     assert str(raised.value) == shown(settings_errors.DATABASE, value="shop")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://cdc:p[w@db/shop",
+        "mysql://cdc:p[word]x@db/shop",
+        "mysql://cdc:12/word@db/shop",
+        "mysql://cdc:12?word@db/shop",
+        "mysql://cdc:12?word=@db/shop",
+        "mysql://cdc:12#word@db/shop",
+    ],
+)
+def test_nothing_of_a_password_that_is_not_encoded_is_shown(url: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        options_of(url, None, [], iceberg=False)
+    codes = (server_errors.NOT_ENCODED, server_errors.FORM)
+    assert str(raised.value) in [shown(code) for code in codes]
+
+
+def test_a_database_of_any_name_can_be_named_with_its_code() -> None:
+    options = options_of("mysql://cdc:x@db/a%2Fb%40c", None, [], iceberg=False)
+    assert options.tables == ["a/b@c.*"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("BINLOG_CONNECTOR_SOURCE__PASSWORD", "[C196] "),
+        ("STREAM_JOB_MIRROR__FORMATS", "[C110] environment variable STREAM_JOB_MIRROR__FORMATS"),
+    ],
+)
+def test_files_that_the_environment_spoils_are_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, text: str
+) -> None:
+    monkeypatch.setenv(variable, "x")
+    folder = LakeFolder(tmp_path / "lake")
+    options = options_of("mysql://cdc:x@127.0.0.1:1/shop", None, [], iceberg=False)
+    with (
+        pytest.raises(ConfigError) as raised,
+        running(folder, options, lambda _: None, lambda _: None),
+    ):
+        pass
+    assert text in str(raised.value)
+    assert variable in str(raised.value)
+    assert not folder.path.exists()
+
+
+def made(path: Path, url: str) -> LakeFolder:
+    folder = LakeFolder(path / "lake")
+    folder.lock()
+    folder.write(options_of(url, None, [], iceberg=False))
+    folder.unlock()
+    return folder
+
+
+def test_the_options_of_a_url_are_those_of_the_connector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = "mysql://cdc:x@db/shop?connect-timeout=2.5&ssl-mode=VERIFY_CA&ssl-ca=ca.pem"
+    folder = made(tmp_path, url)
+    source = load_settings(folder.connector_config).source
+    assert source.connect_timeout_seconds == 2.5
+    assert (source.tls.mode, source.tls.ca) == ("verify_ca", tmp_path / "ca.pem")
+    folder.require(options_of(url, None, [], iceberg=False))
+    # What is not said again stays.
+    folder.require(options_of("mysql://cdc:x@db/shop", None, [], iceberg=False))
+
+
+@pytest.mark.parametrize(
+    ("query", "listen", "option", "recorded", "wanted"),
+    [
+        ("?ssl-mode=VERIFY_CA", None, "source.tls.mode", "preferred", "verify_ca"),
+        ("?connect-timeout=2", None, "source.connect_timeout_seconds", 10.0, 2.0),
+        ("", "127.0.0.1:1", "metrics.listen", "127.0.0.1:9400", "127.0.0.1:1"),
+    ],
+)
+def test_other_options_for_a_lake_that_exists_are_refused(
+    tmp_path: Path, query: str, listen: str | None, option: str, recorded: object, wanted: object
+) -> None:
+    folder = made(tmp_path, "mysql://cdc:x@db/shop")
+    text = re.sub(
+        r'listen = ".*"', 'listen = "127.0.0.1:9400"', folder.connector_config.read_text()
+    )
+    folder.connector_config.write_text(text)
+    options = options_of(f"mysql://cdc:x@db/shop{query}", None, [], iceberg=False, listen=listen)
+    with pytest.raises(ConfigError) as raised:
+        folder.require(options)
+    facts = {"option": option, "recorded": recorded, "wanted": wanted}
+    assert str(raised.value) == shown(
+        lake_errors.OTHER_LAKE, folder=folder.path, state=folder.state, **facts
+    )

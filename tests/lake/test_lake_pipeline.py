@@ -26,7 +26,7 @@ from connector.stream.metrics.source_watch import SourceLog
 from connector.stream.status.model import State
 from local_stack.process import GuardedProcess
 from stream_jobs.cuts import NO_KEY, Cut
-from stream_jobs.cuts.state_topics import COPYING
+from stream_jobs.cuts.state_topics import COPY_FAILED, COPYING
 from tests.foundation.errors.texts import shown
 from tests.stream.status.states import facts_in
 from tests.stream_jobs.topics import Kafka
@@ -230,13 +230,37 @@ def test_a_program_that_was_started_by_itself_is_not_started_again(
     assert str(raised.value) == shown(lake_errors.ADDRESS, **facts)
 
 
-def test_a_table_with_a_key_that_a_cut_leaves_out_is_an_error(folder: LakeFolder) -> None:
+@pytest.mark.parametrize(
+    ("why", "code", "config"),
+    [
+        ("[M218] no", lake_errors.LEFT_OUT, "stream_job.toml"),
+        (COPY_FAILED, lake_errors.COPY_FAILED, "connector.toml"),
+        (f"shop.a: {COPY_FAILED}", lake_errors.COPY_FAILED, "connector.toml"),
+    ],
+)
+def test_a_table_with_a_key_that_a_cut_leaves_out_is_an_error(
+    folder: LakeFolder, monkeypatch: pytest.MonkeyPatch, why: str, code: ErrorCode, config: str
+) -> None:
     pipeline = LakePipeline(folder)
+    monkeypatch.setattr(pipeline, "status", lambda: facts_in(State.STREAMING))
     pipeline.require_all(dataclasses.replace(CUT, left_out={"shop.events": NO_KEY}))
     with pytest.raises(DefiniteError) as raised:
-        pipeline.require_all(dataclasses.replace(CUT, left_out={"shop.orders": "[M218] no"}))
-    facts = {"folder": folder.path, "table": "shop.orders", "config": folder.job_config}
-    assert str(raised.value) == shown(lake_errors.LEFT_OUT, **facts, why="[M218] no")
+        pipeline.require_all(dataclasses.replace(CUT, left_out={"shop.orders": why}))
+    facts = {"folder": folder.path, "table": "shop.orders", "config": folder.state / config}
+    assert str(raised.value) == shown(code, **facts, why=why)
+
+
+def test_a_table_whose_changes_are_in_quarantine_is_an_error(
+    folder: LakeFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lake_pipeline, "_LOOK_SECONDS", 0.0)
+    pipeline = LakePipeline(folder)
+    answers = iter([None, facts_in(State.QUARANTINE)])
+    monkeypatch.setattr(pipeline, "status", lambda: next(answers))
+    with pytest.raises(DefiniteError) as raised:
+        pipeline.require_all(CUT)
+    facts = {"folder": folder.path, "tables": ["shop.orders"], "config": folder.connector_config}
+    assert str(raised.value) == shown(lake_errors.HELD_BACK, **facts)
 
 
 def test_a_cut_from_the_middle_of_a_copy_does_not_count_although_the_source_is_idle(

@@ -18,8 +18,11 @@ from connector.replication.start_point import ServerIdentity
 # MySQL 8.2 renamed SHOW MASTER STATUS, 8.4 dropped the old name.
 _BINARY_LOG_STATUS_SINCE = (8, 2, 0)
 _EVENTS_PER_QUERY = 10_000
-# Of MySQL, in the order in which they are in a file; it begins with two of them.
-_BETWEEN_TRANSACTIONS = frozenset({"Format_desc", "Previous_gtids", "Rotate", "Stop"})
+# A file of MySQL begins with two of them, one of MariaDB with some more.
+_BETWEEN_TRANSACTIONS = frozenset(
+    {"Format_desc", "Previous_gtids", "Rotate", "Stop"}
+    | {"Binlog_checkpoint", "Gtid_list", "Start_encryption"}  # of MariaDB
+)
 _EVENTS_BEFORE_TRANSACTIONS = 2
 # The variables that say how long the log is kept.
 RETENTION = ("binlog_expire_logs_seconds", "binlog_expire_logs_auto_purge", "expire_logs_days")
@@ -115,15 +118,35 @@ def next_events(
     ]
 
 
-def listed_events(server: MysqlServer, file: str) -> Iterator[dict[str, object]]:
-    """Yield the rows of SHOW BINLOG EVENTS for one file, in pages."""
-    position = FIRST_POSITION
+def listed_events(
+    server: MysqlServer, file: str, position: int = FIRST_POSITION, page: int = _EVENTS_PER_QUERY
+) -> Iterator[dict[str, object]]:
+    """Yield the rows of SHOW BINLOG EVENTS for one file from `position` on, `page` at a time."""
     while True:
-        rows = next_events(server, file, position, _EVENTS_PER_QUERY)
+        rows = next_events(server, file, position, page)
         yield from rows
-        if len(rows) < _EVENTS_PER_QUERY:
+        if len(rows) < page:
             return
         position = int(str(rows[-1]["End_log_pos"]))
+
+
+def has_transaction(
+    server: MysqlServer, files: Mapping[str, int], file: str, position: int
+) -> bool:
+    """Return whether the log has a transaction from `position` on.
+
+    `files` are those of the log, oldest first, with the bytes that are looked at.
+    """
+    names = list(files)
+    for name in names[names.index(file) :]:
+        if position < files[name]:
+            for row in listed_events(server, name, position, _EVENTS_BEFORE_TRANSACTIONS + 1):
+                if row["Event_type"] not in _BETWEEN_TRANSACTIONS:
+                    return True
+                if int(str(row["End_log_pos"])) >= files[name]:
+                    break
+        position = FIRST_POSITION
+    return False
 
 
 def transaction_without_gtid(

@@ -15,6 +15,7 @@ old the current one is. If the server also limits the size of all logs, the rate
 says when the current file will be the oldest one above the limit.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Final
@@ -67,20 +68,28 @@ class SourceLog:
         name, size = next(reversed(self.files.items()))
         return f"{name}:{size}"
 
-    def is_within(self, gtids: str | None, position: str) -> bool:
+    def is_within(
+        self, gtids: str | None, position: str, has_transaction: Callable[[str, int], bool]
+    ) -> bool:
         """Return whether all that the log holds lies before a point of this source's stream.
 
         The point is the set of all transactions before it, and FILE:POSITION. The position decides
-        if the source or the stream has no GTIDs, and on MariaDB if GTIDs prove nothing.
+        if the source or the stream has no GTIDs, and on MariaDB if GTIDs prove nothing. A server
+        that only begins new files leaves it where it is, so `has_transaction` says whether this log
+        has one from a file and position on.
         """
         if isinstance(self.gtid_set, GtidSet) and gtids is not None:
             return contains_all(GtidSet.parse(gtids), self.gtid_set)
-        # A server that only begins new files leaves the position of the stream where it is.
         known = None if gtids is None else MariadbGtidSet.parse(gtids)
         if has_reached(known, self.gtid_set):
             return True
-        file, _, offset = position.rpartition(":")
-        return file != "" and (file_number(file), int(offset)) >= self.end
+        file, _, text = position.rpartition(":")
+        if not file:
+            return False
+        offset = int(text)
+        if (file_number(file), offset) >= self.end:
+            return True
+        return file in self.files and not has_transaction(file, offset)
 
 
 # MariaDB's name since 11.4, and Percona's for the same.

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import connector.replication.server.replication_status
 import local_stack
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.foundation.errors import SourceRefused
 from connector.replication import server_errors
 from connector.replication.dump import open_stream
+from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import StartPoint
 from connector.replication.start_setting import resolve_start
@@ -157,9 +157,28 @@ def test_a_file_of_many_events_is_read_in_pages(
     mysql.execute("FLUSH LOGS", *["CREATE DATABASE pages", "DROP DATABASE pages"] * 5)
     file, position = status(mysql)
     whole = resolve(mysql, f"position:{file}:{position}")
-    monkeypatch.setattr(connector.replication.server.replication_status, "_EVENTS_PER_QUERY", 3)
+    monkeypatch.setattr(replication_status, "_EVENTS_PER_QUERY", 3)
     assert resolve(mysql, f"position:{file}:{position}") == whole
     assert str(whole.gtid_set) == executed(mysql)
+
+
+def test_files_that_a_server_only_begins_have_no_transaction(source: Source, schema: str) -> None:
+    source.execute(f"CREATE TABLE {schema}.t (id INT)", "FLUSH LOGS")
+    file, start = status(source)
+    source.execute(f"INSERT INTO {schema}.t VALUES (1)")
+    _, end = status(source)
+    source.execute("FLUSH LOGS", "FLUSH LOGS")
+    with MysqlServer.connect(source.settings()) as server:
+        files = replication_status.binary_logs(server)
+        assert replication_status.has_transaction(server, files, file, start)
+        assert not replication_status.has_transaction(server, files, file, end)
+        newest, size = list(files.items())[-1]
+        assert not replication_status.has_transaction(server, files, newest, size)
+        source.execute(f"INSERT INTO {schema}.t VALUES (2)")
+        # What came since does not count.
+        assert not replication_status.has_transaction(server, files, file, end)
+        files = replication_status.binary_logs(server)
+        assert replication_status.has_transaction(server, files, file, end)
 
 
 def test_statements_in_other_character_sets_are_no_obstacle(source: Source, schema: str) -> None:

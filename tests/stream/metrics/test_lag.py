@@ -187,4 +187,24 @@ def test_a_point_has_all_of_a_log_by_the_numbers_of_one_server_or_by_its_positio
     gtids: str, position: str, *, is_within: bool
 ) -> None:
     ended = log(gtid_set=MariadbGtidSet.parse("0-2-991"))
-    assert ended.is_within(gtids, position) is is_within
+    assert ended.is_within(gtids, position, lambda *_: True) is is_within
+
+
+@pytest.mark.parametrize(
+    ("position", "is_within"),
+    [
+        ("binlog.000007:900", False),
+        ("binlog.000008:440", False),
+        ("binlog.000008:450", True),
+        ("binlog.000009:157", True),
+        # The log does not have it any more.
+        ("binlog.000006:900", False),
+    ],
+)
+def test_without_gtids_new_files_without_a_transaction_are_nothing(
+    position: str, *, is_within: bool
+) -> None:
+    def has_transaction(file: str, offset: int) -> bool:
+        return (file, offset) < ("binlog.000008", 450)
+
+    assert log(gtid_set=None).is_within(None, position, has_transaction) is is_within
