@@ -1,15 +1,20 @@
 """`import-debezium`: the configuration of a pipeline that follows one of Debezium's connectors."""
 
+import os
+import stat
 import sys
 import tomllib
 from argparse import Namespace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from pydantic import SecretStr
 
+from connector.cli import command_errors
 from connector.cli.configuration import configure_logging
 from connector.cli.exit_codes import warn
+from connector.foundation.errors import ConfigError
 from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.migration import kafka_connect
@@ -17,6 +22,8 @@ from connector.stream.migration.client_position import start_after
 from connector.stream.migration.conversion import convert
 from connector.stream.migration.draft import Draft
 from connector.stream.source.server_selection import check_server
+
+_OWN: Final = 0o600
 
 
 def run(arguments: Namespace) -> int:
@@ -39,9 +46,24 @@ def run(arguments: Namespace) -> int:
     if output is None:
         sys.stdout.write(draft.text())
     else:
-        output.touch(mode=0o600)
-        output.write_text(draft.text(), encoding="utf-8")
+        _write(output, draft.text())
     return 0
+
+
+def _write(output: Path, text: str) -> None:
+    """Write the configuration, which may have passwords, so that no other user may read it.
+
+    Raises ConfigError if that fails.
+    """
+    try:
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWN)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                # A file that was there before has a mode of its own.
+                os.fchmod(descriptor, _OWN)
+            file.write(text)
+    except OSError as error:
+        raise ConfigError(command_errors.OUTPUT, path=output, why=error.strerror) from error
 
 
 def _converted(

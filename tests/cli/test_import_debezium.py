@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.cli import command_errors
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.sections import NotificationSettings, SignalSettings
@@ -749,3 +750,18 @@ def test_a_value_that_a_pipeline_does_not_take_is_not_written(tmp_path: Path) ->
     assert done.code == 2
     assert f"[{settings_errors.WRONG_VALUE.code}] {done.config}: source.server_id" in done.warnings
     assert not done.config.exists()
+
+
+def test_a_file_that_all_may_read_becomes_a_file_of_one_user(tmp_path: Path) -> None:
+    config = tmp_path / "my.toml"
+    config.write_text("what was there before")
+    config.chmod(0o644)
+    done = Imported(tmp_path, LEAST | {"database.password": "p"}, "--secrets")
+    assert (done.code, done.settings.source.read_password()) == (0, "p")
+    assert stat.S_IMODE(config.stat().st_mode) == 0o600
+
+
+def test_an_output_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    done = Imported(tmp_path, LEAST, config=".")
+    said = shown(command_errors.OUTPUT, path=tmp_path, why="Is a directory")
+    assert (done.code, done.warnings) == (2, f"error: {said}\n")
