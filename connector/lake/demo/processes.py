@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from connector.foundation.ecs import facts_of
+from connector.foundation.settings.sections import Settings
 from connector.lake.demo import demo_errors
 from connector.lake.demo.configuration import DemoDirectory
 from connector.lake.demo.topics import Offsets
 from local_stack import stack_errors
 from local_stack.process import GuardedProcess, log_tail
 from local_stack.stack_errors import LocalStackError
+from stream_jobs.settings import Settings as JobSettings
 
 
 class JsonLines:
@@ -85,7 +87,13 @@ class DemoProcess:
             self._process = None
 
     def _start(self, command: Sequence[str], environment: dict[str, str]) -> None:
-        self._process = GuardedProcess(command, self._log, {**os.environ, **environment})
+        own = {name: os.environ[name] for name in os.environ.keys() - _variables_of_keys()}
+        self._process = GuardedProcess(command, self._log, own | environment)
+
+
+def _variables_of_keys() -> set[str]:
+    """Return the variables that would change the configurations of the demo."""
+    return {*Settings.variables(), *JobSettings.variables()}
 
 
 class Connector(DemoProcess):

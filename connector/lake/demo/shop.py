@@ -39,12 +39,8 @@ ADD_COLUMN = (
 )
 
 
-def create_shop(endpoint: Endpoint, reader_password: str) -> None:
-    """Create the tables, and the user of the connector.
-
-    Raises LocalStackError if the server already has such a database or user: they belong to
-    somebody else.
-    """
+def require_no_shop(endpoint: Endpoint) -> None:
+    """Raise LocalStackError if the server has such a database or user: they are somebody else's."""
     with closing(connect(endpoint)) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM mysql.user WHERE user = %s", (READER,))
         taken = [f"user {READER}"] if cursor.fetchone() != (0,) else []
@@ -52,6 +48,11 @@ def create_shop(endpoint: Endpoint, reader_password: str) -> None:
             taken.append(f"database {DATABASE}")
         if taken:
             raise LocalStackError(demo_errors.SHOP, address=endpoint.bootstrap, names=taken)
+
+
+def create_shop(endpoint: Endpoint, reader_password: str) -> None:
+    """Create the tables, and the user of the connector."""
+    with closing(connect(endpoint)) as connection, connection.cursor() as cursor:
         for statement in statements(SCHEMA.read_text("utf-8")):
             cursor.execute(statement)
         cursor.execute(f"CREATE USER {READER}@'%%' IDENTIFIED BY %s", (reader_password,))
@@ -70,7 +71,7 @@ def insert_regular_customers(endpoint: Endpoint) -> None:
 
 
 def drop_shop(endpoint: Endpoint) -> None:
-    """Remove what `create_shop` made."""
+    """Remove what `create_shop` made, also a part of it."""
     with closing(connect(endpoint)) as connection, connection.cursor() as cursor:
         cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
         cursor.execute(f"DROP USER IF EXISTS {READER}@'%'")

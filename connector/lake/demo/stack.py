@@ -129,12 +129,14 @@ class DemoStack:
 
     def start_connector(self) -> None:
         """Create the shop, and start the connector on it."""
-        password = secrets.token_urlsafe(16)
+        # A server may demand letters of both cases, a digit and a special character.
+        password = f"aA1-{secrets.token_urlsafe(16)}"
+        shop.require_no_shop(self.source)
+        if self._options.address is not None:
+            # The user's own server is left as it was, also if the rest fails.
+            self._stack.callback(shop.drop_shop, self.source)
         shop.create_shop(self.source, password)
         shop.insert_regular_customers(self.source)
-        if self._options.address is not None:
-            # The user's own server is left as it was.
-            self._stack.callback(shop.drop_shop, self.source)
         self.directory.write_connector_config(self.source, password, self.bootstrap)
         self.connector = Connector(self.directory)
         self._stack.callback(self.connector.stop)

@@ -6,9 +6,11 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pymysql
 import pytest
 
 from connector.lake.demo import demo_errors
+from connector.lake.demo.configuration import DemoDirectory, DemoOptions
 from connector.lake.demo.shop import (
     DATABASE,
     MIRRORED_TABLES,
@@ -16,14 +18,17 @@ from connector.lake.demo.shop import (
     count_rows,
     create_shop,
     drop_shop,
+    require_no_shop,
     statements,
 )
+from connector.lake.demo.stack import DemoStack
 from connector.lake.demo.workload import Workload
 from local_stack import connect
 from local_stack.stack_errors import LocalStackError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from local_stack import Endpoint, MariadbServer, MysqlServer
 
@@ -138,12 +143,28 @@ def test_a_source_that_refuses_is_told(shop: Endpoint) -> None:
 
 def test_a_shop_that_is_there_already_is_not_touched(shop: Endpoint) -> None:
     with pytest.raises(LocalStackError) as caught:
-        create_shop(shop, "secret")
+        require_no_shop(shop)
     assert caught.value.text == (
         f"127.0.0.1:{shop.port} already has user cdc, database shop; drop them there, or give a "
         "server that the demo may use"
     )
     assert count_rows(shop) == dict.fromkeys(TABLES, 0)
+
+
+def test_a_server_that_refuses_the_user_keeps_nothing_of_the_shop(
+    mysql_server: MysqlServer, tmp_path: Path
+) -> None:
+    endpoint = mysql_server.endpoint
+    ask(endpoint, "CREATE USER clerk@'%' IDENTIFIED BY 'secret'")
+    ask(endpoint, f"GRANT ALL ON {DATABASE}.* TO clerk@'%'")
+    ask(endpoint, "GRANT SELECT ON mysql.user TO clerk@'%'")
+    options = DemoOptions(address=f"clerk:secret@{endpoint.bootstrap}")
+    refused = pytest.raises(pymysql.err.OperationalError, match="CREATE USER")
+    with refused, DemoStack(options, DemoDirectory(tmp_path)) as stack:
+        stack.start_source()
+        stack.start_connector()
+    require_no_shop(endpoint)
+    ask(endpoint, "DROP USER clerk@'%'")
 
 
 def test_a_script_is_cut_into_statements_and_its_comments_are_left_out() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.lake.demo.configuration import DemoDirectory
-from connector.lake.demo.processes import Connector, JobStatus, JsonLines
+from connector.lake.demo.processes import Connector, DemoProcess, JobStatus, JsonLines
 from local_stack import stack_errors
 from local_stack.stack_errors import LocalStackError
 
@@ -123,3 +123,27 @@ def test_a_connector_that_was_killed_is_no_failure(tmp_path: Path) -> None:
     connector.kill()
     connector.check()
     assert connector.pid == 0
+
+
+class Environment(DemoProcess):
+    """Prints its variables."""
+
+    def start(self) -> None:
+        self._start(["env"], {"JAVA_HOME": "/java"})
+        assert self._process is not None
+        assert self._process.wait(10.0)
+
+
+def test_variables_of_the_user_do_not_change_the_configurations_of_the_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "secret")
+    monkeypatch.setenv("BINLOG_CONNECTOR_NAME", "other")
+    monkeypatch.setenv("STREAM_JOB_KAFKA__TOPIC_PREFIX", "other")
+    monkeypatch.setenv("BINLOG_CONNECTOR_CACHE", "/cache")
+    Environment("env", tmp_path / "log").start()
+    lines = (tmp_path / "log").read_text().splitlines()
+    names = {line.partition("=")[0] for line in lines}
+    assert {"PATH", "JAVA_HOME", "BINLOG_CONNECTOR_CACHE"} <= names
+    assert not any(name.startswith("STREAM_JOB_") for name in names)
+    assert names.isdisjoint({"BINLOG_CONNECTOR_SOURCE__PASSWORD", "BINLOG_CONNECTOR_NAME"})
