@@ -64,7 +64,8 @@ class Cache:
     def folder(self, name: str, build: Callable[[Path], None]) -> Path:
         """Return the folder `name`; if it does not exist, `build` fills an empty one first.
 
-        If `build` fails or is interrupted, the folder does not get its final name.
+        If `build` fails or is interrupted, the folder does not get its final name. Raises
+        LocalStackError, also if the disk is full.
         """
         final = self.directory / name
         if final.is_dir():
@@ -73,9 +74,14 @@ class Cache:
             if not final.is_dir():
                 unfinished = final.with_name(f"{final.name}.part")
                 shutil.rmtree(unfinished, ignore_errors=True)
-                unfinished.mkdir(parents=True)
-                build(unfinished)
-                unfinished.rename(final)
+                try:
+                    unfinished.mkdir(parents=True)
+                    build(unfinished)
+                    unfinished.rename(final)
+                except OSError as error:
+                    raise LocalStackError(
+                        stack_errors.PART, file=final, said=error.strerror or error
+                    ) from error
         return final
 
     @contextmanager

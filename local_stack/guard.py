@@ -8,7 +8,9 @@
 The kernel closes the owner's end of the pipe, whatever ended the owner. A death signal (prctl)
 alone is not enough, because it comes when the *thread* that started the server ends. The server
 itself has one, in case the guard is killed. Both have their own session, so Ctrl-C in a terminal
-reaches only the owner, who decides what stops first. The exit code is that of the server.
+reaches only the owner, who decides what stops first. Systemd sends SIGTERM to all three at once:
+the guard ignores it, so that the server has time for a clean end. The exit code is that of the
+server.
 """
 
 import ctypes
@@ -21,6 +23,7 @@ from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 GRACE_SECONDS = 20.0
+IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # A forked copy of the owner may hold the pipe open, so the parent's id is checked, too.
 LOOK_SECONDS = 1.0
 
@@ -30,8 +33,12 @@ def main(arguments: list[str]) -> int:
     log, _, *command = arguments
     libc = ctypes.CDLL(None, use_errno=True)
     guard, owner = os.getpid(), os.getppid()
+    for number in IGNORED:
+        signal.signal(number, signal.SIG_IGN)
 
     def die_with_guard() -> None:
+        for number in IGNORED:
+            signal.signal(number, signal.SIG_DFL)
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != guard:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -8,7 +8,9 @@
 
 Suites change, so nothing is pinned here: each file is compared with the digest in the file above
 it, and unpacked packages are kept. The mirror is the one in the environment, else that of the
-system's apt, else Debian's. If it does not have the suite any more, Debian's archive is used.
+system's apt, else Debian's. If it does not have the suite any more, Debian's archive is used. The
+signature of InRelease is not checked, so who made the packages is known by HTTPS alone: a mirror
+of apt over plain HTTP, which is enough for apt itself, is not used.
 
 *Maven.* `group:artifact:version` is published at `REPOSITORY/group/with/slashes/artifact/version/
 artifact-version.jar`. The repository is the one in the environment, else a mirror of Maven Central
@@ -40,7 +42,7 @@ INDEX = "main/binary-amd64/Packages.xz"
 # One-line style, `deb [options] URI suite main`, and deb822 style, `URIs: URI`. The main archive
 # ends in /debian; security updates and archives of other vendors have other paths.
 APT_URI = re.compile(
-    r"^\s*(?:deb\s+(?:\[[^\]]*\]\s+)?|URIs:\s*)(https?://\S+/debian)/?(?:\s|$)", re.MULTILINE
+    r"^\s*(?:deb\s+(?:\[[^\]]*\]\s+)?|URIs:\s*)(https://\S+/debian)/?(?:\s|$)", re.MULTILINE
 )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from local_stack import stack_errors
 from local_stack.cache import Cache
 from local_stack.stack_errors import LocalStackError
+from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +57,16 @@ def test_a_folder_whose_building_failed_is_built_anew_from_nothing(cache: Cache)
     with pytest.raises(_EndedError):
         cache.folder("servers/mysql", fail)
     assert list(cache.folder("servers/mysql", lambda _: None).iterdir()) == []
+
+
+def test_a_full_disk_is_told(cache: Cache) -> None:
+    def fail(_: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(LocalStackError) as caught:
+        cache.folder("servers/mysql", fail)
+    facts = {"file": cache.directory / "servers/mysql", "said": "No space left on device"}
+    assert caught.value.text == text_of(stack_errors.PART, **facts)
 
 
 def test_a_folder_asked_for_by_many_is_built_by_one(cache: Cache) -> None:

@@ -96,15 +96,18 @@ def test_a_package_is_found_by_its_whole_name() -> None:
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("sources.list", "deb http://near.example/debian bookworm main\n"),
-        ("sources.list", "# deb http://off.example/debian x\ndeb http://near.example/debian/ x\n"),
-        ("sources.list", "deb [arch=amd64 signed-by=/k] http://near.example/debian x main\n"),
-        ("sources.list.d/a.list", "deb http://near.example/debian bookworm main\n"),
+        ("sources.list", "deb https://near.example/debian bookworm main\n"),
+        (
+            "sources.list",
+            "# deb https://off.example/debian\ndeb https://near.example/debian/ x\n",
+        ),
+        ("sources.list", "deb [arch=amd64 signed-by=/k] https://near.example/debian x main\n"),
+        ("sources.list.d/a.list", "deb https://near.example/debian bookworm main\n"),
         (
             "sources.list.d/debian.sources",
             (
-                "Types: deb\nURIs: http://sec.example/debian-security\n\n"
-                "Types: deb\nURIs: http://near.example/debian\nSuites: bookworm\n"
+                "Types: deb\nURIs: https://sec.example/debian-security\n\n"
+                "Types: deb\nURIs: https://near.example/debian\nSuites: bookworm\n"
             ),
         ),
     ],
@@ -112,7 +115,7 @@ def test_a_package_is_found_by_its_whole_name() -> None:
 def test_the_mirror_is_that_of_the_system(tmp_path: Path, file: str, text: str) -> None:
     (tmp_path / "sources.list.d").mkdir()
     (tmp_path / file).write_text(text)
-    assert mirror({}, tmp_path) == "http://near.example/debian"
+    assert mirror({}, tmp_path) == "https://near.example/debian"
 
 
 def test_the_environment_wins_over_the_system(tmp_path: Path) -> None:
@@ -121,7 +124,15 @@ def test_the_environment_wins_over_the_system(tmp_path: Path) -> None:
     assert mirror(environment, tmp_path) == "http://chosen.example/debian"
 
 
-@pytest.mark.parametrize("text", ["", "deb https://vendor.example/apt stable main\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "deb https://vendor.example/apt stable main\n",
+        # apt checks signatures, so it may fetch by plain HTTP.
+        "deb http://deb.debian.org/debian bookworm main\n",
+    ],
+)
 def test_without_an_own_mirror_it_is_debian_s(tmp_path: Path, text: str) -> None:
     (tmp_path / "sources.list").write_text(text)
     assert mirror({}, tmp_path) == "https://deb.debian.org/debian"

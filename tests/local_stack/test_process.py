@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -86,6 +87,19 @@ def test_ctrl_c_reaches_the_owner_alone_and_the_server_ends_with_it(tmp_path: Pa
         assert os.getsid(server) != os.getsid(process.pid)
         os.killpg(process.pid, signal.SIGINT)
         wait_for_end(server)
+
+
+def test_a_signal_to_all_leaves_the_server_time_for_a_clean_end(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    script = "trap 'sleep 0.2; echo clean; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
+    process = GuardedProcess(["sh", "-c", script], log, os.environ)
+    while "ready" not in log.read_text():
+        time.sleep(0.01)
+    # As systemd does, which knows no owners.
+    for pid in (process._guard.pid, process.pid):
+        os.kill(pid, signal.SIGTERM)
+    assert process.wait(30.0)
+    assert (process.exit_code, log.read_text()) == (5, "ready\nclean\n")
 
 
 def test_a_server_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
