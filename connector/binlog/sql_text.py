@@ -12,10 +12,11 @@ https://dev.mysql.com/doc/refman/8.4/en/string-literals.html
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from librt.strings import BytesWriter, read_i64_le, write_i64_le
 from mypy_extensions import i64, u8
@@ -175,13 +176,24 @@ def _is_plain(word: i64) -> bool:
     return high_bits >= 0 and not high_bits & _LOWER_HIGH_BITS
 
 
+class SessionSyntax(NamedTuple):
+    """How the settings of a session split a statement into tokens; the defaults are a server's."""
+
+    backslash_escapes: bool = True  # in strings; sql_mode NO_BACKSLASH_ESCAPES
+    ansi_quotes: bool = False  # "quoted" is a name; sql_mode ANSI_QUOTES
+    no_break_space: bool = False  # U+00A0 is white space, as in sets of one byte a character
+
+
 # Version comments (`/*! … */`, MariaDB `/*M! … */`) are code; their markers are dropped and their
-# content stays. `#` and `-- ` comments and plain block comments are dropped whole.
+# content stays. `#` and `-- ` comments and plain block comments are dropped whole. What has no end
+# takes the rest, so that no text is searched more than once. Possessive, because a repeat that
+# can go back keeps a frame for each character.
 _PATTERN: Final = r"""
-    (?P<space>\s+|\#[^\n]*|--(?=\s|$)[^\n]*|/\*M?!\d*|\*/|/\*.*?\*/)
-  | (?P<quoted>`(?:[^`]|``)*`)
-  | (?P<string>[xXbB]?'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
-  | (?P<word>\d+\.\d+(?![A-Za-z_$])|[A-Za-z0-9_$@\u0080-\U0010ffff]+)
+    (?P<space>[SPACES]++|\#[^\n]*+|--(?=[\0-\x20\x7fSPACES]|\Z)[^\n]*+|/\*M?![0-9]*+|\*/
+             |/\*(?:[^*]++|\*(?!/))*+(?:\*/)?)
+  | (?P<quoted>`(?:[^`]++|``)*+(?:`|\Z))
+  | (?P<string>[xXbB]?'(?:STRING|'')*+(?:'|\\?\Z)|"(?:NAME|"")*+(?:"|\\?\Z))
+  | (?P<word>[0-9]+\.[0-9]+(?![A-Za-z_$])|[A-Za-z0-9_$@LETTERS]++)
   | (?P<mark>.)
     """
 
@@ -211,26 +223,38 @@ class Token:
 
 
 @cache
-def _token() -> re.Pattern[str]:
+def _token(syntax: SessionSyntax) -> re.Pattern[str]:
     """Return what finds tokens; to compile it takes longer than to read a short log."""
-    return re.compile(_PATTERN, re.VERBOSE | re.DOTALL)
+    # In Unicode, more characters are white space, but to a server they are letters.
+    spaces, letters = r"\ \t\n\v\f\r", r"\u0080-\U0010ffff"
+    if syntax.no_break_space:
+        spaces, letters = rf"{spaces}\xa0", r"\u0080-\u009f\u00a1-\U0010ffff"
+    string = r"[^'\\]++|\\." if syntax.backslash_escapes else "[^']++"
+    name = r'[^"\\]++|\\.' if syntax.backslash_escapes and not syntax.ansi_quotes else '[^"]++'
+    pattern = _PATTERN
+    for placeholder, characters in (
+        ("SPACES", spaces), ("LETTERS", letters), ("STRING", string), ("NAME", name)
+    ):  # fmt: skip
+        pattern = pattern.replace(placeholder, characters)
+    return re.compile(pattern, re.VERBOSE | re.DOTALL)
 
 
-def tokenize(query: str) -> list[Token]:
-    """Return the tokens of `query` without comments and white space.
+DEFAULT_SYNTAX: Final = SessionSyntax()
+
+
+def tokenize(query: str, syntax: SessionSyntax = DEFAULT_SYNTAX) -> Iterator[Token]:
+    """Yield the tokens of `query` without comments and white space, found one by one.
 
     A `database.table` without quotes becomes three tokens, like a quoted one.
     """
-    tokens: list[Token] = []
-    for match in _token().finditer(query):
+    for match in _token(syntax).finditer(query):
         kind = match.lastgroup or "mark"
         text = match.group()
         if kind == "space":
             continue
         if kind == "quoted":
             text = text[1:-1].replace("``", "`")
-        tokens.append(Token(text, kind))
-    return tokens
+        yield Token(text, kind)
 
 
 def open_parentheses(tokens: list[Token]) -> list[int]:
@@ -246,6 +270,9 @@ def open_parentheses(tokens: list[Token]) -> list[int]:
 
 # Database and table.
 TableName = tuple[str, str]
+
+# The most that one name of a table takes: IF NOT EXISTS database . table
+NAME_TOKENS: Final = 6
 
 
 def without_wait_options(tokens: list[Token]) -> list[Token]:
@@ -279,16 +306,16 @@ def alter_table_targets(tokens: list[Token], *, by_rename: bool = False) -> list
                 start += 1
         elif by_rename or not token.is_word("TABLE"):
             continue
-        names += table_names(tokens, start)[:1]
+        names += table_names(tokens[start : start + NAME_TOKENS])[:1]
     return names
 
 
-def table_names(tokens: list[Token], start: int) -> list[TableName]:
-    """Return the names in `[IF [NOT] EXISTS] name[.name] {, | TO} …` from `start` on."""
+def table_names(tokens: Iterable[Token]) -> list[TableName]:
+    """Return the names in `[IF [NOT] EXISTS] name[.name] {, | TO} …`."""
     names: list[TableName] = []
     parts: list[str] = []
     expects_name = True
-    for token in tokens[start:]:
+    for token in tokens:
         if token.is_word("IF", "NOT", "EXISTS") and not parts:
             continue
         if token.kind == "mark" and token.text == ".":

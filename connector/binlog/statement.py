@@ -18,12 +18,17 @@ DROP TEMPORARY name themselves, and the server logs one DROP TABLE for each kind
 https://dev.mysql.com/doc/refman/8.4/en/sql-statements.html
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from typing import Final
 
 from connector.binlog import sql_text
+from connector.binlog.character_sets import charset_of
+from connector.binlog.events.query import QueryEvent
+from connector.binlog.events.status_variables import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+from connector.binlog.sql_text import SessionSyntax, Token
 
 
 class StatementKind(Enum):
@@ -80,12 +85,13 @@ class Statement:
     kind: StatementKind
     verb: str
     tables: list[sql_text.TableName] = field(default_factory=list)
-    tokens: list[sql_text.Token] = field(default_factory=list)
+    tokens: list[Token] = field(default_factory=list)  # of ALTER TABLE
     # Old and new names, in the order in which they take effect.
     renames: list[tuple[sql_text.TableName, sql_text.TableName]] = field(default_factory=list)
     replaces_rows: str = ""  # the clause of ALTER TABLE with this effect, such as DROP PARTITION
     trigger: str = ""  # the name in CREATE TRIGGER and DROP TRIGGER
     savepoint: str = ""  # the savepoint that is set, or rolled back to
+    xa_phase: str = ""  # the word after XA, such as START
 
     def resolve(self, database: str, *, lower_case: bool) -> None:
         """Put names without a database into `database`, the session's current one.
@@ -105,6 +111,11 @@ _DML_VERBS = frozenset(
     {"INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "SELECT", "DO", "WITH", "HANDLER"}
 )
 
+_DDL_VERBS = frozenset({"CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"})
+
+# The character sets of clients in which U+00A0 has several bytes, and for text of no known one.
+_WIDE_NO_BREAK_SPACE = frozenset({None, "binary", "utf8mb3", "utf8mb4", "gb18030"})
+
 # Words that are allowed between the verb and TABLE.
 _MODIFIERS = ("OR", "REPLACE", "TEMPORARY", "ONLINE", "OFFLINE", "IGNORE")
 
@@ -116,72 +127,144 @@ _PARTS = (
 )  # fmt: skip
 
 
-def classify(query: str) -> Statement:
-    """Return the kind of `query` and the tables that it names."""
+def statement_of(body: QueryEvent) -> Statement:
+    """Return the kind of a logged statement and the tables that it names."""
+    return classify(body.query, _syntax_of(body))
+
+
+def _syntax_of(body: QueryEvent) -> SessionSyntax:
+    # In the other sets it is a character of several bytes, which servers take for a letter.
+    collations = body.status_variables.charset
+    spaces = (
+        "\xa0" in body.query
+        and collations is not None
+        and charset_of(collations[0]) not in _WIDE_NO_BREAK_SPACE
+    )
+    return session_syntax(body.status_variables.sql_mode or 0, no_break_space=spaces)
+
+
+def session_syntax(mode: int, *, no_break_space: bool = False) -> SessionSyntax:
+    """Return the syntax of a session with a sql_mode."""
+    return SessionSyntax(
+        backslash_escapes=not mode & NO_BACKSLASH_ESCAPES,
+        ansi_quotes=mode & ANSI_QUOTES != 0,
+        no_break_space=no_break_space,
+    )
+
+
+def classify(query: str, syntax: SessionSyntax = sql_text.DEFAULT_SYNTAX) -> Statement:
+    """Return the kind of `query` and the tables that it names.
+
+    Of a long text only what decides about these is read, so that it takes no memory.
+    """
     # The most frequent statement by far, so it is tested first.
     if query == "BEGIN":
         return Statement(StatementKind.BEGIN, "BEGIN")
-    tokens = _without_settings(sql_text.tokenize(query))
-    verb = tokens[0].text.upper() if tokens else ""
-    simple = {"BEGIN": StatementKind.BEGIN, "COMMIT": StatementKind.COMMIT, "XA": StatementKind.XA}
+    tokens = sql_text.tokenize(query, syntax)
+    first = next(tokens, None)
+    if first is not None and first.is_word("SET"):
+        first = _after_settings(tokens) or first
+    if first is None:
+        return Statement(StatementKind.OTHER, "")
+    verb = first.text.upper()
+    simple = {"BEGIN": StatementKind.BEGIN, "COMMIT": StatementKind.COMMIT}
     if verb in simple:
         return Statement(simple[verb], verb)
-    if verb == "START" and len(tokens) > 1 and tokens[1].is_word("TRANSACTION"):
-        return Statement(StatementKind.BEGIN, verb)
+    if verb in _DML_VERBS:
+        return Statement(StatementKind.DML, verb)
+    if verb in _DDL_VERBS:
+        return _classify_ddl(first, tokens)
+    return _classify_control(verb, tokens)
+
+
+def _after_settings(tokens: Iterator[Token]) -> Token | None:
+    """Read on to the statement after MariaDB's `SET STATEMENT variable = value, … FOR`.
+
+    Return its first token, None if this is another SET.
+    """
+    following = next(tokens, None)
+    if following is None or not following.is_word("STATEMENT"):
+        return None
+    depth = 0
+    for token in tokens:
+        if token.kind == "mark":
+            depth += (token.text == "(") - (token.text == ")")
+        if depth == 0 and token.is_word("FOR"):
+            return next(tokens, None)
+    return None
+
+
+def _classify_control(verb: str, tokens: Iterator[Token]) -> Statement:
+    """Classify a statement that controls a transaction, or is of no other kind."""
+    if verb == "XA":
+        phase = next(tokens, None)
+        word = "" if phase is None else phase.text.upper()
+        return Statement(StatementKind.XA, verb, xa_phase=word)
+    if verb == "START":
+        following = next(tokens, None)
+        if following is not None and following.is_word("TRANSACTION"):
+            return Statement(StatementKind.BEGIN, verb)
     if verb == "ROLLBACK":
-        to_savepoint = any(token.is_word("TO") for token in tokens[1:])
-        if to_savepoint:
-            return Statement(StatementKind.ROLLBACK_TO, verb, savepoint=tokens[-1].name)
+        rest = list(tokens)
+        if any(token.is_word("TO") for token in rest):
+            return Statement(StatementKind.ROLLBACK_TO, verb, savepoint=rest[-1].name)
         return Statement(StatementKind.ROLLBACK, verb)
     if verb in ("SAVEPOINT", "RELEASE"):
-        name = tokens[-1].name if verb == "SAVEPOINT" else ""
+        rest = list(tokens)
+        name = rest[-1].name if rest and verb == "SAVEPOINT" else ""
         return Statement(StatementKind.SAVEPOINT, verb, savepoint=name)
-    if verb in _DML_VERBS:
-        return Statement(StatementKind.DML, verb, tokens=tokens)
-    return _classify_ddl(verb, tokens)
+    return Statement(StatementKind.OTHER, verb)
 
 
-def _without_settings(tokens: list[sql_text.Token]) -> list[sql_text.Token]:
-    """Return the statement after MariaDB's `SET STATEMENT variable = value, … FOR`."""
-    if len(tokens) > 1 and tokens[0].is_word("SET") and tokens[1].is_word("STATEMENT"):
-        depths = sql_text.open_parentheses(tokens)
-        for index, token in enumerate(tokens):
-            if depths[index] == 0 and token.is_word("FOR"):
-                return tokens[index + 1 :]
-    return tokens
+def named_databases(body: QueryEvent) -> Iterator[str]:
+    """Yield the databases that a statement can concern: its default one, and those in its text.
+
+    The latter are the names before a dot, so there are also tables and aliases with columns.
+    """
+    yield body.schema
+    for token, dot in pairwise(sql_text.tokenize(body.query, _syntax_of(body))):
+        if dot.text == "." and token.is_name:
+            yield token.name
 
 
-def _classify_ddl(verb: str, tokens: list[sql_text.Token]) -> Statement:
-    index = 1
-    while index < len(tokens) and tokens[index].is_word(*_MODIFIERS):
-        index += 1
-    words = [token.text.upper() for token in tokens[1:index]]
-    names_table = index < len(tokens) and tokens[index].is_word("TABLE", "TABLES")
+def _classify_ddl(first: Token, rest: Iterator[Token]) -> Statement:
+    verb = first.text.upper()
+    leading = [first]
+    for token in rest:
+        leading.append(token)
+        if not token.is_word(*_MODIFIERS):
+            break
+    words = [token.text.upper() for token in leading[1:-1]]
+    last = leading[-1]
+    names_table = last.is_word("TABLE", "TABLES")
     if verb == "TRUNCATE":
-        names = sql_text.table_names(tokens, index + 1 if names_table else 1)
-        return Statement(StatementKind.TRUNCATE, verb, names[:1])
-    if index < len(tokens) and tokens[index].is_word("DATABASE", "SCHEMA"):
-        return _classify_database(verb, words, tokens[index + 1 :])
+        tokens = rest if names_table else chain(leading[1:], rest)
+        return Statement(StatementKind.TRUNCATE, verb, _first_table(tokens))
+    if last.is_word("DATABASE", "SCHEMA"):
+        return _classify_database(verb, words, rest)
     # DROP TEMPORARY TABLE drops no followed table.
     if "TEMPORARY" in words:
         return Statement(StatementKind.OTHER, verb)
     if not names_table:
-        return _classify_part(verb, tokens)
-    names = sql_text.table_names(tokens, index + 1)
+        return _classify_part(verb, words, chain(leading[1:], rest))
     if verb == "CREATE":
-        return _classify_create_table(words, names, tokens[index + 1 :])
+        return _classify_create_table(words, rest)
     if verb == "DROP":
-        return Statement(StatementKind.DROP_TABLE, verb, names)
+        return Statement(StatementKind.DROP_TABLE, verb, sql_text.table_names(rest))
     if verb == "RENAME":
-        names = sql_text.table_names(sql_text.without_wait_options(tokens), index + 1)
+        names = sql_text.table_names(sql_text.without_wait_options(list(rest)))
         renames = list(zip(names[::2], names[1::2], strict=False))
         return Statement(StatementKind.RENAME_TABLE, verb, names, renames=renames)
-    if verb != "ALTER":
-        return Statement(StatementKind.OTHER, verb)
-    return _classify_alter_table(words, names, tokens, index + 1)
+    clauses = list(rest)
+    return _classify_alter_table(words, leading, clauses)
 
 
-def _classify_database(verb: str, words: list[str], rest: list[sql_text.Token]) -> Statement:
+def _first_table(tokens: Iterable[Token]) -> list[sql_text.TableName]:
+    """Return the table whose name comes next, if there is one."""
+    return sql_text.table_names(islice(tokens, sql_text.NAME_TOKENS))[:1]
+
+
+def _classify_database(verb: str, words: list[str], rest: Iterator[Token]) -> Statement:
     name = next((t.name for t in rest if not t.is_word("IF", "NOT", "EXISTS")), "")
     # MariaDB drops a database that it replaces, and logs only this statement.
     if verb == "DROP" or words == ["OR", "REPLACE"]:
@@ -191,25 +274,25 @@ def _classify_database(verb: str, words: list[str], rest: list[sql_text.Token]) 
     return Statement(StatementKind.OTHER, verb)
 
 
-def _classify_part(verb: str, tokens: list[sql_text.Token]) -> Statement:
+def _classify_part(verb: str, words: list[str], tokens: Iterator[Token]) -> Statement:
     """Classify a statement that creates or drops another object than a table or a database."""
     if verb not in ("CREATE", "DROP"):
         return Statement(StatementKind.OTHER, verb)
-    index = next((n for n, token in enumerate(tokens) if token.is_word(*_PARTS)), 0)
-    on = next((n for n, t in enumerate(tokens[index:], index + 1) if t.is_word("ON")), len(tokens))
-    table = sql_text.table_names(tokens, on)[:1]
-    if tokens[index].is_word("INDEX"):
-        return Statement(StatementKind.INDEX, verb, table)
-    if tokens[index].is_word("SEQUENCE") and verb == "CREATE" and tokens[1].is_word("OR"):
-        # MariaDB: a sequence can replace a table.
-        return Statement(
-            StatementKind.DROP_TABLE, verb, sql_text.table_names(tokens, index + 1)[:1]
-        )
-    if not tokens[index].is_word("TRIGGER"):
+    part = next((token for token in tokens if token.is_word(*_PARTS)), None)
+    if part is None:
         return Statement(StatementKind.OTHER, verb)
-    name = sql_text.table_names(tokens, index + 1)[:1]
+    if part.is_word("INDEX"):
+        return Statement(StatementKind.INDEX, verb, _table_after_on(tokens))
+    if part.is_word("SEQUENCE") and verb == "CREATE" and words[:1] == ["OR"]:
+        # MariaDB: a sequence can replace a table.
+        return Statement(StatementKind.DROP_TABLE, verb, _first_table(tokens))
+    if not part.is_word("TRIGGER"):
+        return Statement(StatementKind.OTHER, verb)
+    head = list(islice(tokens, sql_text.NAME_TOKENS))
+    name = sql_text.table_names(head)[:1]
     trigger = name[0][1] if name else ""
     if verb == "CREATE":
+        table = _table_after_on(chain(head, tokens))
         return Statement(StatementKind.CREATE_TRIGGER, verb, table, trigger=trigger)
     # The statement names no table, only its database.
     return Statement(
@@ -217,32 +300,39 @@ def _classify_part(verb: str, tokens: list[sql_text.Token]) -> Statement:
     )
 
 
+def _table_after_on(tokens: Iterator[Token]) -> list[sql_text.TableName]:
+    for token in tokens:
+        if token.is_word("ON"):
+            return _first_table(tokens)
+    return []
+
+
 def _classify_alter_table(
-    words: list[str], names: list[sql_text.TableName], tokens: list[sql_text.Token], start: int
+    words: list[str], leading: list[Token], clauses: list[Token]
 ) -> Statement:
-    clauses = tokens[start:]
+    names = _first_table(clauses)
     renamed = sql_text.alter_table_targets(clauses, by_rename=True)
     return Statement(
         StatementKind.ALTER_TABLE,
         "ALTER",
-        [*names[:1], *sql_text.alter_table_targets(clauses)],
-        tokens,
+        [*names, *sql_text.alter_table_targets(clauses)],
+        [*leading, *clauses],
         renames=[(names[0], name) for name in renamed[-1:] if names],
         replaces_rows="IGNORE" if "IGNORE" in words else _row_replacing_clause(clauses),
     )
 
 
-def _classify_create_table(
-    words: list[str], names: list[sql_text.TableName], rest: list[sql_text.Token]
-) -> Statement:
-    if _selects(rest):
-        return Statement(StatementKind.DML, "CREATE TABLE … SELECT", names[:1])
+def _classify_create_table(words: list[str], rest: Iterator[Token]) -> Statement:
+    head = list(islice(rest, sql_text.NAME_TOKENS))
+    table = sql_text.table_names(head)[:1]
+    if _selects(chain(head, rest)):
+        return Statement(StatementKind.DML, "CREATE TABLE … SELECT", table)
     if words[:2] == ["OR", "REPLACE"]:
-        return Statement(StatementKind.DROP_TABLE, "CREATE", names[:1])
-    return Statement(StatementKind.CREATE_TABLE, "CREATE", names[:1])
+        return Statement(StatementKind.DROP_TABLE, "CREATE", table)
+    return Statement(StatementKind.CREATE_TABLE, "CREATE", table)
 
 
-def _selects(tokens: list[sql_text.Token]) -> bool:
+def _selects(tokens: Iterator[Token]) -> bool:
     """Return whether CREATE TABLE fills the table: from SELECT, TABLE t, or VALUES rows."""
     return any(
         token.is_word("SELECT", "TABLE")
@@ -251,7 +341,7 @@ def _selects(tokens: list[sql_text.Token]) -> bool:
     )
 
 
-def _row_replacing_clause(tokens: list[sql_text.Token]) -> str:
+def _row_replacing_clause(tokens: list[Token]) -> str:
     for token, following in pairwise(tokens):
         if token.is_word("DROP", "TRUNCATE", "EXCHANGE") and following.is_word("PARTITION"):
             return f"{token.text.upper()} PARTITION"

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import time
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connector.binlog.statement import StatementKind, classify
+from connector.binlog.character_sets import collation_name
+from connector.binlog.decoder import EventDecoder
+from connector.binlog.events.query import QueryEvent
+from connector.binlog.events.status_variables import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+from connector.binlog.sql_text import tokenize
+from connector.binlog.statement import (
+    Statement,
+    StatementKind,
+    classify,
+    named_databases,
+    session_syntax,
+    statement_of,
+)
+from tests.binlog.files.log_files import LogFile
 
 
 @pytest.mark.parametrize(
@@ -238,3 +254,96 @@ def test_the_kind_tells_what_a_statement_leaves_of_tables(
 @given(st.text(max_size=200))
 def test_any_text_is_classified(query: str) -> None:
     assert isinstance(classify(query).kind, StatementKind)
+
+
+LATIN1, UTF8MB4 = 8, 255
+
+
+def logged(text: str | bytes, *, mode: int = 0, client: int = UTF8MB4) -> QueryEvent:
+    """Return a statement of a session with a sql_mode and a collation of character_set_client."""
+    log = LogFile()
+    collations = b"".join(number.to_bytes(2, "little") for number in (client, 255, 255))
+    variables = b"\x01" + mode.to_bytes(8, "little") + b"\x04" + collations
+    position = log.query(text, variables=variables)
+    decoder = EventDecoder()
+    decoder.decode(bytes(log.data[4 : log.positions[1]]))
+    body = decoder.decode(bytes(log.data[position:])).body
+    assert isinstance(body, QueryEvent)
+    return body
+
+
+def test_strings_end_where_the_session_s_sql_mode_ends_them() -> None:
+    query = r"ALTER TABLE t COMMENT 'C:\', RENAME TO t2, COMMENT 'x'"
+    assert statement_of(logged(query, mode=NO_BACKSLASH_ESCAPES)).renames == [
+        (("", "t"), ("", "t2"))
+    ]
+    escaped = r"ALTER TABLE t COMMENT 'It\', RENAME TO t2, COMMENT 'x'"
+    assert statement_of(logged(escaped)).renames == []
+    name = r'ALTER TABLE t RENAME COLUMN a TO "b\", RENAME TO t2'
+    assert statement_of(logged(name, mode=ANSI_QUOTES)).renames == [(("", "t"), ("", "t2"))]
+
+
+@pytest.mark.parametrize(
+    ("text", "client", "table"),
+    [
+        ("TRUNCATE TABLE \xa0foo".encode(), UTF8MB4, "\xa0foo"),
+        ("TRUNCATE TABLE \u3000foo".encode(), UTF8MB4, "\u3000foo"),
+        (b"TRUNCATE TABLE foo\xa0", LATIN1, "foo"),
+        (b"TRUNCATE\xa0TABLE\x0bfoo", LATIN1, "foo"),
+    ],
+)
+def test_a_no_break_space_is_white_space_in_sets_of_one_byte(
+    text: bytes, client: int, table: str
+) -> None:
+    assert (collation_name(LATIN1), collation_name(UTF8MB4)) == (
+        "latin1_swedish_ci", "utf8mb4_0900_ai_ci"
+    )  # fmt: skip
+    statement = statement_of(logged(text, client=client))
+    assert (statement.kind, statement.tables) == (StatementKind.TRUNCATE, [("", table)])
+
+
+@pytest.mark.parametrize(
+    ("query", "phase"),
+    [("XA START 'x'", "START"), ("/* a */ xa commit 'x'", "COMMIT"), ("XA", "")],
+)
+def test_the_phase_of_an_xa_transaction_is_told(query: str, phase: str) -> None:
+    assert classify(query).xa_phase == phase
+
+
+def test_databases_of_a_statement_are_the_session_s_and_those_before_a_dot() -> None:
+    text = "UPDATE `shop`.orders o, s2 . t SET o.paid = 1.5, note = 'no.database' /* not.this */"
+    assert list(named_databases(logged(text))) == ["db", "shop", "s2", "o"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "INSERT INTO t VALUES " + ", ".join(["(1, 'a', NULL)"] * 20_000),
+        "INSERT INTO t VALUES ('" + "x" * 500_000 + "')",
+        "INSERT INTO t VALUES ('" + "x''" * 100_000 + "')",
+        "CREATE PROCEDURE p() SELECT '" + r"\'" * 200_000 + "'",
+        "CREATE VIEW v AS SELECT " + "1, " * 100_000 + "1",
+        "CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW BEGIN " + "SET @a = 1; " * 50_000 + "END",
+        "CREATE TABLE t (a INT COMMENT '" + "x" * 500_000 + "')",
+        "/* " + "* " * 200_000 + "*/ UPDATE t SET a = 1",
+    ],
+)
+def test_a_long_statement_takes_little_memory(query: str) -> None:
+    classify(query[:50])  # compiles the pattern
+    tracemalloc.start()
+    try:
+        classify(query)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * len(query)
+
+
+@pytest.mark.parametrize("piece", ["' ", '" ', "` ", "/* ", r"\' "])
+def test_a_statement_with_marks_that_never_end_is_read_once(piece: str) -> None:
+    query = "CREATE TABLE t (a INT) COMMENT " + piece * 50_000
+    started = time.process_time()
+    list(tokenize(query))
+    list(tokenize(query, session_syntax(NO_BACKSLASH_ESCAPES)))
+    assert time.process_time() - started < 2
+    assert isinstance(classify(query), Statement)

@@ -16,7 +16,7 @@ from connector.binlog.event import Event
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent
-from connector.binlog.statement import Statement, StatementKind, classify
+from connector.binlog.statement import Statement, StatementKind, statement_of
 from connector.binlog.transactions.transaction import Transaction, changed_rows_in, transactions_of
 from stream_jobs.errors import MirrorError
 from verification.digests import Digest
@@ -166,7 +166,7 @@ def statement_on(
 
     `ignores_case` says that the server takes names that differ in case for the same.
     """
-    statement = classify(body.query)
+    statement = statement_of(body)
     kind = statement.kind
     if kind is StatementKind.XA:
         return statement

@@ -194,6 +194,7 @@ _READERS: Final[dict[int, Callable[[StatusVariables, PayloadReader], None]]] = {
     131: _character_set_collations,
 }
 
+ANSI_QUOTES: Final = 1 << 2
 NO_AUTO_VALUE_ON_ZERO: Final = 1 << 19
 NO_BACKSLASH_ESCAPES: Final = 1 << 20
 STRICT_TRANS_TABLES: Final = 1 << 21

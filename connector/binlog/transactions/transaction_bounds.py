@@ -38,7 +38,7 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.transaction import PreviousGtidsEvent, XaPrepareEvent
 from connector.binlog.gtid import Gtid, MariadbGtid
 from connector.binlog.rows_decoder import is_rows
-from connector.binlog.statement import StatementKind, classify
+from connector.binlog.statement import StatementKind, statement_of
 
 ROLE_OTHER: Final = 0  # the body decides
 ROLE_ROWS: Final = 1
@@ -188,7 +188,7 @@ class TransactionBounds:
             return False
         body = event.body
         if isinstance(body, QueryEvent):
-            return self._query_ends(body.query)
+            return self._query_ends(body)
         if isinstance(body, XaPrepareEvent):
             return True
         rows = rows_event_of(body)
@@ -198,18 +198,17 @@ class TransactionBounds:
         loaded = isinstance(body, (DeleteFileEvent, ExecLoadEvent, LoadEvent))
         return loaded and self._state == _OPENED
 
-    def _query_ends(self, query: str) -> bool:
-        statement = classify(query)
+    def _query_ends(self, body: QueryEvent) -> bool:
+        statement = statement_of(body)
         kind = statement.kind
         if kind is StatementKind.BEGIN:
             self._state = _INSIDE
             return False
         if kind is StatementKind.XA:
-            words = query.split(maxsplit=2)
-            word = words[1].upper() if len(words) > 1 else ""
-            if word in _XA_START:
+            phase = statement.xa_phase
+            if phase in _XA_START:
                 self._state = _INSIDE
-            return word not in _XA_START and word not in _XA_END
+            return phase not in _XA_START and phase not in _XA_END
         if kind in (StatementKind.COMMIT, StatementKind.ROLLBACK):
             return True
         return self._state == _OPENED

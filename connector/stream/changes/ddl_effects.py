@@ -8,7 +8,7 @@ the tables of its names are copied again.
 """
 
 from connector.binlog.sql_text import TableName
-from connector.binlog.statement import Statement, StatementKind, classify
+from connector.binlog.statement import Statement, StatementKind, classify, session_syntax
 from connector.binlog.table_filter import TableFilter, named_after
 from connector.stream.changes.column_defaults import AddedColumn, added_columns
 from connector.stream.changes.column_lists import PublishedColumns
@@ -225,7 +225,8 @@ class _Effects:
         """Return the clause because of which `copy` may have other values than `table` had."""
         columns = self._columns.known(*table)
         for query, mode in self._online.statements_on(copy):
-            clause = unsafe_clause(classify(query).tokens, columns, mode, by_tool=True)
+            tokens = classify(query, session_syntax(mode)).tokens
+            clause = unsafe_clause(tokens, columns, mode, by_tool=True)
             if clause:
                 return clause
         return ""

@@ -138,7 +138,7 @@ def unsafe_clause(
     if not clauses or (columns is not None and columns.nothing and not by_tool):
         return ""
     if mode & status_variables.NO_BACKSLASH_ESCAPES and any("\\" in token.text for token in tokens):
-        # The tokens end elsewhere.
+        # If the log does not say the mode, tokens may end elsewhere.
         return alter_table.clause_name(clauses[0])
     if not by_tool and may_zero_dates(columns, mode):
         return f"{alter_table.clause_name(clauses[0])} outside strict mode"

@@ -7,7 +7,7 @@ what the user can do about it.
 """
 
 import re
-from itertools import pairwise
+from collections.abc import Iterable
 from typing import Final, final
 
 from mypy_extensions import i64
@@ -18,8 +18,13 @@ from connector.binlog.events.load import CreateFileEvent, LoadEvent
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.status_variables import UNKNOWN_MODE
 from connector.binlog.gtid import MariadbGtid
-from connector.binlog.sql_text import Token
-from connector.binlog.statement import Statement, StatementKind, classify, may_be_temporary
+from connector.binlog.statement import (
+    Statement,
+    StatementKind,
+    may_be_temporary,
+    named_databases,
+    statement_of,
+)
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import UnsupportedChange
 from connector.foundation.errors.code import ErrorCode
@@ -85,14 +90,14 @@ def unsupported_statement(
             verb=statement.verb,
             rule=_rule(body),
         )
-    databases = body.updated_databases
+    databases: Iterable[str] | None = body.updated_databases
     if databases is None:
         # MariaDB does not list them: the text names all databases but the session's own.
-        databases = [body.schema, *_qualifiers(statement.tokens)]
-    touched = [name for name in databases if tables.may_follow_database(name)]
+        databases = named_databases(body)
+    touched = list(dict.fromkeys(name for name in databases if tables.may_follow_database(name)))
     if not touched:
         return None
-    known = body.updated_databases is not None and len(set(touched)) == 1
+    known = body.updated_databases is not None and len(touched) == 1
     return unsupported_change(
         changes_errors.STATEMENT,
         transaction,
@@ -120,11 +125,6 @@ def _rule(body: QueryEvent) -> Message:
     shown = {"reasons": sorted(reason.value for reason in reasons)}
     by_format = changes_errors.BY_STATEMENT_FORMAT
     return Message(by_format if mysql else changes_errors.BY_STATEMENT_OR_VERSIONS, shown)
-
-
-def _qualifiers(tokens: list[Token]) -> list[str]:
-    """Return the names before a dot: databases, and tables and aliases with their columns."""
-    return [token.name for token, dot in pairwise(tokens) if dot.text == "." and token.is_name]
 
 
 def unsupported_change(
@@ -175,7 +175,7 @@ class StatementReader:
 
     def read(self, body: QueryEvent) -> Statement:
         """Return the classified statement."""
-        statement = classify(body.query)
+        statement = statement_of(body)
         statement.resolve(body.schema, lower_case=self._lower_case_names)
         return statement
 

@@ -21,7 +21,7 @@ from connector.binlog.events.query import NO_BEGIN, QueryEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet, parse_gtid_set
 from connector.binlog.header import ANNOTATE_ROWS, EventType
-from connector.binlog.statement import StatementKind, classify
+from connector.binlog.statement import StatementKind, statement_of
 from connector.binlog.transactions import transaction_bounds
 from connector.foundation.errors import SourceRefused
 from connector.replication import dump_errors
@@ -75,14 +75,14 @@ def _as_sent(events: Iterator[Event], *, annotated: bool) -> Iterator[Event]:
 def _is_counted(event: Event) -> bool:
     body = event.body
     if isinstance(body, QueryEvent):
-        return classify(body.query).kind not in _UNCOUNTED
+        return statement_of(body).kind not in _UNCOUNTED
     return transaction_bounds.ROLE_OF_TYPE[event.type_code] == transaction_bounds.ROLE_ROWS
 
 
 def _ends(event: Event) -> bool:
     body = event.body
     if isinstance(body, QueryEvent):
-        return classify(body.query).kind in _ENDS
+        return statement_of(body).kind in _ENDS
     return transaction_bounds.ROLE_OF_TYPE[event.type_code] == transaction_bounds.ROLE_XID
 
 

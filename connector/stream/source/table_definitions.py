@@ -17,7 +17,7 @@ from connector.binlog.decoder import EventDecoder
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.header import FIRST_POSITION, EventType, file_number
 from connector.binlog.sql_text import quoted_name, sql_text
-from connector.binlog.statement import classify
+from connector.binlog.statement import statement_of
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import SourceRefused, UnsupportedChange
 from connector.foundation.settings.sections import SourceSettings
@@ -154,7 +154,7 @@ class ServerTableDefinitions(server_schemas.DefinitionSource):
                     self._take(body, (file_number(event.file), event.position))
 
     def _take(self, body: QueryEvent, position: _Position) -> None:
-        statement = classify(body.query)
+        statement = statement_of(body)
         if not statement.kind.changes_columns:
             return
         statement.resolve(body.schema, lower_case=self._lower_case_names)

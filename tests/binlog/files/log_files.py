@@ -47,9 +47,20 @@ class LogFile:
         body = b"\x01" + SERVER.bytes + self._gno.to_bytes(8, "little")
         return self.add(EventType.GTID_LOG_EVENT, body, timestamp=timestamp)
 
-    def query(self, text: str, *, thread_id: int = 7, timestamp: int = 1) -> int:
-        head = thread_id.to_bytes(4, "little") + bytes(4) + b"\x02" + bytes(4)
-        return self.add(EventType.QUERY_EVENT, head + b"db\0" + text.encode(), timestamp=timestamp)
+    def query(
+        self,
+        text: str | bytes,
+        *,
+        thread_id: int = 7,
+        timestamp: int = 1,
+        schema: str = "db",
+        variables: bytes = b"",
+    ) -> int:
+        """Append a statement; `variables` are its status variables."""
+        head = thread_id.to_bytes(4, "little") + bytes(4) + bytes([len(schema)]) + bytes(2)
+        head += len(variables).to_bytes(2, "little") + variables + schema.encode() + b"\0"
+        data = text.encode() if isinstance(text, str) else text
+        return self.add(EventType.QUERY_EVENT, head + data, timestamp=timestamp)
 
     def table_map(self, optional: bytes = NAMED) -> int:
         return self.add(EventType.TABLE_MAP_EVENT, table_map(COLUMNS, optional))
