@@ -43,6 +43,13 @@ NOT_FOLLOWED = configuration_error(
     cause="To follow a log is to read on while it grows. Compressed files and streams do not grow.",
     example={"name": "binlog.000042"},
 )
+LOG_DELETED = configuration_error(
+    "C360",
+    "{file}: this log was deleted after it had been read to its end, and the next one is not there",
+    "read the logs that exist; what the others had can only come from a backup of them",
+    cause="The server purged or reset its logs before they were read, or a program replaced the "
+    "file.",
+)
 CLOSED_TOO_SOON = configuration_error(
     "C308",
     "{file}:{position}: the log was closed before its end",
@@ -85,10 +92,10 @@ NO_TRANSACTION_BEFORE_STOP = configuration_error(
 )
 OTHER_FLAVOUR = configuration_error(
     "C316",
-    "skip_gtids {skip} cannot be compared with {gtid}, a GTID of another flavour",
+    "the GTIDs {gtids} cannot be compared with {gtid}, a GTID of another flavour",
     "give GTIDs as the log has them",
     cause="MySQL and MariaDB number transactions differently.",
-    example={"skip": "0-1-5", "gtid": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42"},
+    example={"gtids": "0-1-5", "gtid": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42"},
 )
 NOT_ONE_GTID = configuration_error(
     "C317",

@@ -1,7 +1,8 @@
 """Which tables are followed: `database.table` patterns with `*`, `?` and `[…]`.
 
 Helper tables of gh-ost and pt-online-schema-change for a followed table are not followed, unless a
-pattern names them without a wildcard.
+pattern names them without a wildcard. What reads a log for people, or for one job, follows them all
+the same: tables of applications can have such names, too.
 
 Neither are sequences of MariaDB. The server keeps a sequence as a table of one row, and logs each
 new state as an INSERT. `CREATE SEQUENCE` and the statements after it do not say more, so a sequence
@@ -45,6 +46,7 @@ def is_sequence(table_map: TableMapEvent) -> bool:
 _KNOWN_MAX: Final = 10_000
 
 _ANY: Final = frozenset("*?[")
+_EVERY: Final = "*"
 
 _GHOST = re.compile(r"([_~])(.+?)(?:_\d{14})?_(gho|ghc|del)", re.DOTALL)
 _PERCONA = re.compile(r"(_+)(.+)_(new|old)", re.DOTALL)
@@ -74,12 +76,16 @@ class TableFilter:
         exclude: Sequence[str] = (),
         listener: TableListener | None = None,
         *,
+        databases: Sequence[str] = (),
         ignores_case: bool = False,
         lower_case_names: bool = False,
+        helper_tables: bool = False,
     ) -> None:
         """Follow tables that match a pattern of `include` and none of `exclude`.
 
-        System databases match only a pattern that names them without a wildcard. `listener` hears
+        `databases` are patterns of databases, whose tables are all followed; a dot is part of the
+        name. With `helper_tables`, tables of online schema changes are not left out. System
+        databases match only a pattern that names them without a wildcard. `listener` hears
         of tables of online schema changes. With `ignores_case`, the server does not tell names by
         their case, and neither do the patterns; with `lower_case_names`, it keeps them in lower
         case, too. Raises ConfigError for what is no pattern.
@@ -89,12 +95,15 @@ class TableFilter:
         if ignores_case:
             include = [pattern.lower() for pattern in include]
             exclude = [pattern.lower() for pattern in exclude]
+            databases = [pattern.lower() for pattern in databases]
         self._include = [_split(pattern) for pattern in include]
+        self._include += [(database, _EVERY) for database in databases]
+        self._helper_tables = helper_tables
         # Settings may name thousands of tables one by one.
         self._names, self._patterns = _divided(self._include)
         self._excluded_names, self._excluded = _divided([_split(pattern) for pattern in exclude])
         self._known: dict[tuple[str, str], bool] = {}
-        self._asked = include, exclude
+        self._asked = include, exclude, databases
         # The same patterns for names in any case; None until a statement needs it.
         self._any_case: TableFilter | None = None
         # Sequences that the listener has heard of.
@@ -135,8 +144,14 @@ class TableFilter:
             return False
         any_case = self._any_case
         if any_case is None:
-            include, exclude = self._asked
-            any_case = self._any_case = TableFilter(include, exclude, ignores_case=True)
+            include, exclude, databases = self._asked
+            any_case = self._any_case = TableFilter(
+                include,
+                exclude,
+                databases=databases,
+                ignores_case=True,
+                helper_tables=self._helper_tables,
+            )
         return any_case.may_name(database, table)
 
     def reads(self, database: str, table: str) -> bool:
@@ -179,7 +194,7 @@ class TableFilter:
             database, table = database.lower(), table.lower()
         if not self._matches(database, table):
             return False
-        if (database, table) in self._names:
+        if self._helper_tables or (database, table) in self._names:
             return True
         if any(name == table and _database_matches(database, of) for of, name in self._patterns):
             return True

@@ -88,6 +88,10 @@ NEEDS_A_LOG = OPTIONS.because(
     "--to-last-log and --start-position need the name of a log; name the first log to read",
     was="C242",
 )
+STOP_NEEDS_A_LOG = OPTIONS.because(
+    "--stop-position needs the name of the last log to read, and so does not go with --to-last-log "
+    "and --stop-never; name the logs of the server up to that one"
+)
 NOT_RECOVERED = OPTIONS.because(
     "--recover is for files that do not grow; leave it out, or read a file to its end", was="C244"
 )

@@ -9,8 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from connector.binlog.log_errors import LogTruncated
 from connector.cli import command_errors, log_input
-from connector.cli.exit_codes import EXIT_CORRUPT, errors
+from connector.cli.exit_codes import EXIT_CORRUPT, errors, tell
 from connector.foundation.errors import ConfigError
 from connector.logs.dump import Format
 from connector.logs.dump.dump import Dump, DumpOptions, Progress
@@ -29,7 +30,10 @@ def run(arguments: Namespace) -> int:
     from_server: bool = arguments.source is not None
     grows = from_server or arguments.stop_never
     log_input.refuse_contradictions([(command_errors.NOT_RECOVERED, arguments.recover and grows)])
-    selection = log_input.selection_of(arguments, arguments.types)
+    log_input.refuse_unknown_end(arguments)
+    selection = log_input.selection_of(
+        arguments, arguments.types, helper_tables=chosen is not Format.ENVELOPE
+    )
     options = DumpOptions(
         format=chosen,
         selection=selection,
@@ -59,14 +63,20 @@ def run(arguments: Namespace) -> int:
             progress = log_input.shown_progress(stack)
         jobs = 1 if from_server else arguments.jobs
         parallel = _parallel_dump(options, reading, arguments.logs, jobs, progress)
-        if parallel is not None:
-            parallel.run(file)
-            damaged = parallel.damaged
-        else:
-            dump = Dump(options, LineOutput(file, at_once=reading.follow), _report, progress)
-            dump.run(logs)
-            damaged = dump.damaged
-    return EXIT_CORRUPT if damaged else 0
+        dump = parallel or Dump(
+            options, LineOutput(file, at_once=reading.follow), _report, progress
+        )
+        try:
+            if isinstance(dump, Dump):
+                dump.run(logs)
+            else:
+                dump.run(file)
+        except LogTruncated as error:
+            if not dump.damaged:
+                raise
+            # The code for a cut end says that nothing before it is missing.
+            tell(error)
+    return EXIT_CORRUPT if dump.damaged else 0
 
 
 def _refuse_formats(arguments: Namespace, chosen: Format) -> None:

@@ -6,8 +6,15 @@ from contextlib import ExitStack
 
 from connector.binlog.log_errors import LogTruncated
 from connector.cli import command_errors
-from connector.cli.log_input import opened_logs, selection_of, shown_progress, standard_output
-from connector.foundation.errors import ConfigError
+from connector.cli.log_input import (
+    opened_logs,
+    refuse_unknown_end,
+    selection_of,
+    shown_progress,
+    standard_output,
+)
+from connector.foundation.errors import ConfigError, UnsupportedChange
+from connector.logs import undo_errors
 from connector.logs.dump.dump import Dump, DumpOptions
 from connector.logs.flashback.reverse_spool import ReverseSpool
 from connector.logs.flashback.undo import Undo
@@ -23,6 +30,7 @@ def run(arguments: Namespace) -> int:
     """Print the SQL that undoes the changes of logs, newest first."""
     selection = selection_of(arguments)
     stop_position: int | None = arguments.stop_position
+    refuse_unknown_end(arguments)
     reading = ReadingOptions(
         start_position=arguments.start_position,
         verify_checksum=arguments.verify_checksum,
@@ -35,7 +43,8 @@ def run(arguments: Namespace) -> int:
 
 def _omitted(names: Sequence[str]) -> frozenset[str]:
     for name in names:
-        if len(name.split(".")) != _NAME_PARTS:
+        # A name may have dots of its own.
+        if len(name.split(".")) < _NAME_PARTS:
             raise ConfigError(command_errors.OMIT_COLUMN, name=name)
     return frozenset(names)
 
@@ -47,6 +56,14 @@ def _undo(
     omitted: frozenset[str],
 ) -> None:
     truncated: LogTruncated | None = None
+    is_last = False
+
+    def opened() -> Iterator[LogInput]:
+        nonlocal is_last
+        for log in logs:
+            is_last = log.last
+            yield log
+
     output = LineOutput(standard_output())
     with ReverseSpool() as spool:
         undo = Undo(spool, omitted)
@@ -54,8 +71,12 @@ def _undo(
         with ExitStack() as stack:
             progress = shown_progress(stack)
             try:
-                Dump(reading, output, _refuse, progress, undo).run(logs)
+                Dump(reading, output, _refuse, progress, undo).run(opened())
             except LogTruncated as error:
+                if not is_last:
+                    raise UnsupportedChange(
+                        undo_errors.CUT_LOG, file=error.file, position=error.position
+                    ) from error
                 # All complete transactions come before it.
                 truncated = error
         undo.put_statements(output)

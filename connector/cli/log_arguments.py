@@ -80,8 +80,8 @@ def flashback(parser: ArgumentParser) -> None:
         (binlog_row_image=FULL). If any change cannot be undone, no SQL is printed. Read the SQL
         before you run it, and run it while no other client changes the tables.
 
-        Exit codes: 0 read to a clean end, 1 wrong arguments or a log that cannot be opened, 2 a
-        file ends inside an event (complete transactions are undone), 3 corrupt, undecodable or
+        Exit codes: 0 read to a clean end, 1 wrong arguments or a log that cannot be opened, 2 the
+        last file ends inside an event (complete transactions are undone), 3 corrupt, undecodable or
         impossible to undo, 4 not a binlog, encrypted, or an unsupported storage format.
         """,
         (

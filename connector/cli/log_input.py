@@ -47,6 +47,14 @@ def opened_logs(arguments: Namespace, options: ReadingOptions) -> Iterator[LogIn
     return server_inputs(arguments.source, password, names, options, to_last_log=later)
 
 
+def refuse_unknown_end(arguments: Namespace) -> None:
+    """Raise ConfigError for a position in the last log if no argument names that log."""
+    unnamed = arguments.to_last_log or not arguments.logs or getattr(arguments, "stop_never", False)
+    stops = arguments.stop_position is not None
+    of_server = arguments.source is not None
+    refuse_contradictions([(command_errors.STOP_NEEDS_A_LOG, stops and of_server and unnamed)])
+
+
 def shown_progress(stack: ExitStack) -> Progress | None:
     """Show a bar until `stack` ends, if standard error is a terminal."""
     if not (sys.stderr.isatty() and errors().is_terminal):
@@ -76,9 +84,12 @@ def password_of(url: str, variable: str | None) -> str | None:
     return None
 
 
-def selection_of(arguments: Namespace, types: Sequence[str] = ()) -> SelectionOptions:
+def selection_of(
+    arguments: Namespace, types: Sequence[str] = (), *, helper_tables: bool = True
+) -> SelectionOptions:
     """Return the selection of the arguments, for events of `types`.
 
+    Without `helper_tables`, patterns leave out tables of online schema changes, as `run` does.
     Raises ConfigError that names the wrong option.
     """
     return SelectionOptions(
@@ -86,7 +97,7 @@ def selection_of(arguments: Namespace, types: Sequence[str] = ()) -> SelectionOp
         stop_datetime=arguments.stop_datetime,
         include_gtids=_gtids("--include-gtids", arguments.include_gtids),
         exclude_gtids=_gtids("--exclude-gtids", arguments.exclude_gtids),
-        tables=_table_filter(arguments.databases, arguments.tables),
+        tables=_table_filter(arguments.databases, arguments.tables, helper_tables=helper_tables),
         types=types_of(types),
         server_ids=frozenset(arguments.server_ids),
     )
@@ -105,7 +116,9 @@ def _gtids(option: str, text: str | None) -> GtidSet | MariadbGtidSet | None:
         raise ConfigError(command_errors.NO_GTIDS, option=option, text=text) from error
 
 
-def _table_filter(databases: Sequence[str], tables: Sequence[str]) -> TableFilter | None:
+def _table_filter(
+    databases: Sequence[str], tables: Sequence[str], *, helper_tables: bool
+) -> TableFilter | None:
     if not databases and not tables:
         return None
     for pattern in tables:
@@ -114,7 +127,7 @@ def _table_filter(databases: Sequence[str], tables: Sequence[str]) -> TableFilte
             if dot:
                 raise ConfigError(command_errors.TABLE, pattern=pattern)
             raise ConfigError(command_errors.TABLE_MEANT, pattern=pattern, meant=f"{pattern}.*")
-    return TableFilter([*(f"{database}.*" for database in databases), *tables])
+    return TableFilter(tables, databases=databases, helper_tables=helper_tables)
 
 
 def standard_output() -> BinaryIO:

@@ -15,8 +15,9 @@ position or time, because no later event can be read without it.
 
 The scope of an event says what it is to a selection: about the log, about a transaction, or a
 change of tables. The tables of a row change are known. A statement concerns the tables that its
-text names (DDL), else those of the databases that the server lists with it, else those of its
-default database.
+text names (DDL), else those of the databases that the server lists with it. If the server lists
+none, as MariaDB does, they are the default database and those that the text names; if the statement
+touched too many to list them, it may concern every table.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +40,7 @@ from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import EventType
-from connector.binlog.statement import StatementKind, classify
+from connector.binlog.statement import StatementKind, named_databases, statement_of
 from connector.binlog.table_filter import TableFilter
 from connector.binlog.transactions.transaction_bounds import rows_event_of
 from connector.foundation.errors import ConfigError
@@ -73,6 +74,11 @@ _CONTROL = {
     StatementKind.COMMIT: EventScope.CLOSES,
     StatementKind.ROLLBACK: EventScope.CLOSES,
 }
+_XA_PHASES = {
+    "START": EventScope.OPENS,
+    "BEGIN": EventScope.OPENS,
+    "END": EventScope.WITHIN,
+}
 _CHANGES = (
     RowsEvent,
     load.LoadEvent,
@@ -104,7 +110,7 @@ def scope_of(body: EventBody) -> EventScope:
     if isinstance(body, GTID_EVENTS):
         return EventScope.OPENS
     if isinstance(body, QueryEvent):
-        return _scope_of_statement(body.query)
+        return _scope_of_statement(body)
     if isinstance(body, (transaction.XidEvent, transaction.XaPrepareEvent)):
         return EventScope.CLOSES
     if isinstance(body, TransactionPayloadEvent):
@@ -112,13 +118,12 @@ def scope_of(body: EventBody) -> EventScope:
     return EventScope.LOG
 
 
-def _scope_of_statement(query: str) -> EventScope:
-    kind = classify(query).kind
-    if kind is not StatementKind.XA:
-        return _CONTROL.get(kind, EventScope.CHANGE)
+def _scope_of_statement(body: QueryEvent) -> EventScope:
+    statement = statement_of(body)
+    if statement.kind is not StatementKind.XA:
+        return _CONTROL.get(statement.kind, EventScope.CHANGE)
     # XA START and XA END are around the rows, XA COMMIT and XA ROLLBACK are alone.
-    verb = query.split(maxsplit=2)[1].upper()
-    return {"START": EventScope.OPENS, "END": EventScope.WITHIN}.get(verb, EventScope.CLOSES)
+    return _XA_PHASES.get(statement.xa_phase, EventScope.CLOSES)
 
 
 def touches(body: EventBody, tables: TableFilter) -> bool:
@@ -137,13 +142,16 @@ def touches(body: EventBody, tables: TableFilter) -> bool:
 
 
 def _statement_touches(body: QueryEvent, tables: TableFilter) -> bool:
-    named = classify(body.query).tables
+    named = statement_of(body).tables
     if named:
         return any(tables.may_name(database or body.schema, table) for database, table in named)
+    if body.status_variables.too_many_databases:
+        return True
     databases = body.updated_databases
+    # MariaDB does not list them.
     return any(
         tables.may_name(database, "")
-        for database in ([body.schema] if databases is None else databases)
+        for database in (named_databases(body) if databases is None else databases)
     )
 
 
@@ -228,7 +236,10 @@ class Selection:
         self._transaction = _Transaction()
 
     def select(self, event: Event) -> Iterator[Event]:
-        """Yield the events that are now known to be selected; earlier ones may be among them."""
+        """Yield the events that are now known to be selected; earlier ones may be among them.
+
+        Raises ConfigError for a GTID that cannot be compared with the sets.
+        """
         if self.finished or not self._is_due(event):
             return
         options = self._options
@@ -364,10 +375,18 @@ class _Transaction:
 
 
 def _contains(gtids: GtidSet | MariadbGtidSet, gtid: Gtid | MariadbGtid | None) -> bool:
-    """Return whether the set has `gtid`; false for a GTID of another flavour, or None."""
+    """Return whether the set has `gtid`; false for None.
+
+    Raises ConfigError for a GTID of another flavour.
+    """
+    if gtid is None or not gtids:
+        return False
     if isinstance(gtids, GtidSet):
-        return isinstance(gtid, Gtid) and gtid in gtids
-    return isinstance(gtid, MariadbGtid) and gtid in gtids
+        if isinstance(gtid, Gtid):
+            return gtid in gtids
+    elif isinstance(gtid, MariadbGtid):
+        return gtid in gtids
+    raise ConfigError(argument_errors.OTHER_FLAVOUR, gtids=gtids, gtid=gtid)
 
 
 def _is_payload(event: Event) -> bool:

@@ -123,7 +123,7 @@ class _Reader(DataSourceReader):
         Raises the errors of reading; the job fails with their text.
         """
         assert isinstance(partition, _File)
-        tables = None if self._patterns is None else TableFilter(self._patterns)
+        tables = None if self._patterns is None else TableFilter(self._patterns, helper_tables=True)
         with open_binlog(partition.path) as log:
             for transaction in log.transactions():
                 gtid = None if transaction.gtid is None else str(transaction.gtid)

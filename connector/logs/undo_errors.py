@@ -47,6 +47,10 @@ XA = NOT_UNDONE.because("an XA transaction, whose outcome stands elsewhere in th
 LOAD = NOT_UNDONE.because(
     "LOAD DATA, logged as a statement, so that which rows it changed is not in the log", was="L632"
 )
+CUT_LOG = NOT_UNDONE.because(
+    "this log, which ends inside an event although it is not the last one, so that changes may be "
+    "missing after it"
+)
 INCIDENT = NOT_UNDONE.because(
     "an incident: the server reports that changes may be missing", was="L633"
 )
@@ -59,6 +63,15 @@ STATEMENT = NOT_UNDONE.because(
     was="L635",
 )
 DDL = NOT_UNDONE.because("{verb} on {table}, after row changes that are selected", was="L636")
+
+NO_SUCH_COLUMN = configuration_error(
+    "C278",
+    "--omit-column {name}: in the log, {table} has no such column",
+    "write the name as SHOW CREATE TABLE does",
+    cause="A statement that sets a generated column would fail in the middle of the SQL, so a name "
+    "that no column has is no way to leave it out.",
+    example={"name": "shop.orders.totl", "table": "shop.orders"},
+)
 
 JOB_ENDED = configuration_error(
     "C248",

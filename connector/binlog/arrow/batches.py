@@ -276,7 +276,7 @@ def arrow_batches(
     of the names above.
     """
     held = _Held(
-        None if tables is None else TableFilter(tables),
+        None if tables is None else TableFilter(tables, helper_tables=True),
         batch_rows=batch_rows,
         dates_as_text=dates_as_text,
     )

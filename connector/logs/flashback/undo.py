@@ -28,9 +28,9 @@ from connector.binlog.events.query import NO_BEGIN, QueryEvent
 from connector.binlog.events.status_variables import zeroes_dates
 from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.events.transaction import XaPrepareEvent
-from connector.binlog.statement import Statement, StatementKind, classify
+from connector.binlog.statement import Statement, StatementKind, statement_of
 from connector.binlog.transactions import transaction_bounds
-from connector.foundation.errors import DecodeError, UnsupportedChange
+from connector.foundation.errors import ConfigError, DecodeError, UnsupportedChange
 from connector.foundation.errors.code import ErrorCode
 from connector.logs import undo_errors
 from connector.logs.flashback.reverse_spool import ReverseSpool
@@ -55,6 +55,7 @@ class Undo(ByteFormat):
         """Keep statements in `spool`; leave out columns named `database.table.column`."""
         self._spool = spool
         self._omitted = omitted
+        self._left_out: set[str] = set()  # of these, the columns that occurred
         self._bounds = transaction_bounds.TransactionBounds()
         # The transaction whose statements end the spool, and the offset where they begin.
         self._span: transaction_bounds.TransactionSpan | None = None
@@ -81,8 +82,16 @@ class Undo(ByteFormat):
                     self._take(inner)
 
     def put_statements(self, output: LineOutput) -> None:
-        """Write the SQL; do not call `put` afterwards."""
+        """Write the SQL; do not call `put` afterwards.
+
+        Raises ConfigError for a column to leave out that no version of its table has.
+        """
         self._drop_unfinished()
+        for name in sorted(self._omitted - self._left_out):
+            for database, table in self._tables:
+                full_name = f"{database}.{table}"
+                if name.startswith(f"{full_name}."):
+                    raise ConfigError(undo_errors.NO_SUCH_COLUMN, name=name, table=full_name)
         output.write(SESSION)
         self._spool.put_reversed(output)
 
@@ -147,11 +156,12 @@ class Undo(ByteFormat):
             undo = TableUndo(table_map, self._omitted)
         except DecodeError as error:
             raise _refused(undo_errors.IN_EVENT, event, why=error) from error
+        self._left_out |= undo.left_out
         self._tables[name] = (table_map, undo)
         return undo
 
     def _statement(self, event: Event, body: QueryEvent) -> None:
-        statement = classify(body.query)
+        statement = statement_of(body)
         kind = statement.kind
         if kind in (StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO):
             if self._span is not None:

@@ -57,7 +57,8 @@ class TableUndo:
     def __init__(self, table_map: TableMapEvent, omitted: frozenset[str]) -> None:
         """Leave out the columns named in `omitted`, as `database.table.column`.
 
-        Raises DecodeError if the log does not name the columns.
+        `left_out` has the names of those that exist; as on a server, the name of a column has no
+        letter case. Raises DecodeError if the log does not name the columns.
         """
         full_name = f"{table_map.schema}.{table_map.table}"
         columns = table_map.columns
@@ -70,9 +71,13 @@ class TableUndo:
                 raise DecodeError(undo_errors.NAME, table=full_name, name=quoted) from error
         self._columns = columns
         self._raw_map = replace(table_map, columns=raw_columns(columns), _row_plan=None)
-        omitted_places = {
-            index for index, column in enumerate(columns) if f"{full_name}.{column.name}" in omitted
+        prefix = f"{full_name}."
+        places = {(column.name or "").lower(): index for index, column in enumerate(columns)}
+        wanted = {
+            name: name.removeprefix(prefix).lower() for name in omitted if name.startswith(prefix)
         }
+        self.left_out = {name for name, column in wanted.items() if column in places}
+        omitted_places = {places[column] for column in wanted.values() if column in places}
         self._cells: list[_Cell] = []  # made with the first rows, because not all can be read
         self._omitted = omitted_places
         # The columns that find the row: those of the key, or all.

@@ -12,8 +12,8 @@ from connector.foundation.errors import UnsupportedChange
 from connector.logs import undo_errors
 from connector.reader import open_binlog
 from tests.application import invoke
-from tests.binlog.files.log_files import LogFile
-from tests.foundation.errors.texts import text_of
+from tests.binlog.files.log_files import LogFile, image, rows_head
+from tests.foundation.errors.texts import shown, text_of
 from tests.logs.flashback.undone import sql_of
 
 if TYPE_CHECKING:
@@ -67,6 +67,89 @@ def test_what_takes_rows_away_is_refused_however_the_name_is_written(
     done = invoke(["flashback", "--table", "db.t", str(path)])
     assert (done.exit_code, done.stdout) == (3, "")
     assert f"cannot undo {verb} on db.t" in done.stderr
+
+
+# A count of databases that says: too many to list them.
+MANY_DATABASES = b"\x0c\xfe"
+
+
+@pytest.mark.parametrize(
+    ("statement", "variables"),
+    [
+        # MariaDB does not list the databases that a statement changed.
+        ("UPDATE db.t SET a = 1 LIMIT 5", b""),
+        ("INSERT INTO `db` . `t` SELECT * FROM u", b""),
+        ("UPDATE t SET a = 1", MANY_DATABASES),
+    ],
+)
+@pytest.mark.parametrize("selected", [("--table", "db.t"), ("--database", "db")])
+def test_a_statement_of_another_database_is_refused_if_it_may_change_the_table(
+    statement: str, variables: bytes, selected: tuple[str, str], tmp_path: Path
+) -> None:
+    log = LogFile()
+    log.transaction((1, "a"))
+    log.gtid()
+    log.query("BEGIN", schema="other")
+    log.query(statement, schema="other", variables=variables)
+    log.query("COMMIT", schema="other")
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(log.data)
+    done = invoke(["flashback", *selected, str(path)])
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert f"cannot undo {statement.split(maxsplit=1)[0]}" in done.stderr
+
+
+def test_a_statement_that_names_no_selected_database_does_not_hinder(tmp_path: Path) -> None:
+    log = LogFile()
+    log.transaction((1, "a"))
+    log.gtid()
+    log.query("UPDATE shop.t SET note = 'db.t' WHERE db = 1", schema="other")
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(log.data)
+    done = invoke(["flashback", "--table", "db.t", str(path)])
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert UNDONE in done.stdout
+
+
+def test_a_log_that_is_cut_and_not_the_last_one_is_refused(tmp_path: Path) -> None:
+    log = LogFile()
+    log.transaction((1, "a"))
+    log.transaction((2, "b"))
+    cut, whole = tmp_path / "binlog.000041", tmp_path / "binlog.000042"
+    cut.write_bytes(log.data[:-3])
+    later = LogFile()
+    later.transaction((3, "c"))
+    whole.write_bytes(later.data)
+    done = invoke(["flashback", str(cut), str(whole)])
+    assert (done.exit_code, done.stdout) == (3, "")
+    position = log.positions[-1]
+    assert shown(undo_errors.CUT_LOG, file=cut.name, position=position) in done.stderr
+    # At the end of the last log, the transaction was rolled back.
+    done = invoke(["flashback", str(whole), str(cut)])
+    assert done.exit_code == 2
+    assert (UNDONE in done.stdout, "`id` = 3" in done.stdout) == (True, True)
+
+
+@pytest.mark.parametrize(("column", "code"), [("name", 0), ("NAME", 0), ("nam", 1), ("na.me", 1)])
+def test_a_column_to_leave_out_has_to_exist(column: str, code: int, tmp_path: Path) -> None:
+    log = LogFile()
+    log.gtid()
+    log.query("BEGIN")
+    log.table_map()
+    log.add(EventType.DELETE_ROWS_EVENT, rows_head(before=b"\x03") + image(1, "a"))
+    log.add(EventType.XID_EVENT, bytes(8))
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(log.data)
+    done = invoke(["flashback", "--omit-column", f"db.t.{column}", str(path)])
+    assert done.exit_code == code
+    assert ("INSERT INTO `db`.`t` (`id`) VALUES (1)" in done.stdout) == (code == 0)
+    if code:
+        assert done.stdout == ""
+        said = shown(undo_errors.NO_SUCH_COLUMN, name=f"db.t.{column}", table="db.t")
+        assert said in done.stderr
+    # A table without changes may lack it.
+    done = invoke(["flashback", "--omit-column", "db.other.x", str(path)])
+    assert (done.exit_code, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
