@@ -78,10 +78,10 @@ def _file_events(
 ) -> Callable[[], Generator[Event | Gap]]:
     def events() -> Generator[Event | Gap]:
         source, name = _source(path, called)
+        if options.recover:
+            yield from _recovered_events(path, source, name, start_position, options)
+            return
         with file_errors(path):
-            if options.recover:
-                yield from _recovered_events(ByteSource(source, name), start_position, options)
-                return
             file_options = FileOptions(
                 name,
                 start_position,
@@ -134,15 +134,19 @@ def file_errors(path: str) -> Iterator[None]:
 
 
 def _recovered_events(
-    source: ByteSource, start_position: int, options: ReadingOptions
+    path: str, log: LogSource, name: str | None, start_position: int, options: ReadingOptions
 ) -> Generator[Event | Gap]:
+    with file_errors(path):
+        source = ByteSource(log, name)
     with closing(source):
-        # Raises for a file that is not a log.
-        EventFrames(source)
-        with _seekable(source) as (log, damage):
-            recovery = LogRecovery(log, source.name, verify_checksum=options.verify_checksum)
+        with file_errors(path):
+            # Raises for a file that is not a log.
+            EventFrames(source)
+        with _seekable(path, source) as (file, damage):
+            recovery = LogRecovery(file, source.name, verify_checksum=options.verify_checksum)
             try:
-                yield from recovery.events(start_position)
+                with file_errors(path):
+                    yield from recovery.events(start_position)
             except LogTruncated as error:
                 raise damage if isinstance(damage, EventError) else error from None
         if damage is not None:
@@ -150,23 +154,28 @@ def _recovered_events(
 
 
 @contextmanager
-def _seekable(source: ByteSource) -> Iterator[tuple[BinaryIO, DecodeError | None]]:
+def _seekable(path: str, source: ByteSource) -> Iterator[tuple[BinaryIO, DecodeError | None]]:
     """Yield a seekable file: the file itself, or a temporary copy of the unpacked bytes.
 
-    The error, if there is one, says why it could not be unpacked to its end.
+    The error, if there is one, says why it could not be unpacked to its end. Raises OSError for a
+    copy that cannot be written.
     """
     if source.path is not None and source.compression is None:
-        with source.path.open("rb") as file:
+        with file_errors(path):
+            file = source.path.open("rb")
+        with file:
             yield file, None
         return
     from tempfile import TemporaryFile  # noqa: PLC0415  # rarely needed
 
     damage: DecodeError | None = None
     with TemporaryFile() as copy:
-        copy.write(source.head)
+        chunk = source.head
         try:
-            while chunk := source.read(_COPY_BYTES):
+            while chunk:
                 copy.write(chunk)
+                with file_errors(path):
+                    chunk = source.read(_COPY_BYTES)
         except DecodeError as error:
             damage = error
         yield copy, damage

@@ -13,7 +13,7 @@ event that is right in everything else. Headers of MariaDB inside a transaction 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from os import SEEK_END
 from struct import Struct
 from typing import BinaryIO, NamedTuple
@@ -200,7 +200,10 @@ class LogRecovery:
 _TYPE_AND_SIZE = Struct("<4xB4xI")
 _TYPE_TO_SIZE = 7  # bytes between the type code and the highest byte of the size
 _LOG_POS = Struct("<13xI")
+_FIRST_WINDOW_BYTES = 4 * 1024
 _WINDOW_BYTES = 1024 * 1024
+# Headers that must be possible after an event, unless the file ends before.
+_FOLLOWING = 2
 _TYPE_CODES = frozenset(event_type.value for event_type in EventType if event_type)
 _TYPES = b"".join(re.escape(bytes((type_code,))) for type_code in sorted(_TYPE_CODES))
 
@@ -212,6 +215,9 @@ class EventSearch:
         """Search `log`, a binlog of this format."""
         self.end = log.seek(0, SEEK_END)
         self.checksums = False  # whether each event ends in a checksum
+        # The latest search for an event that states its position: where it began, what it found,
+        # and `checksums`. In a log whose headers do not, it reads to the end.
+        self._placed = (0, -1, False)
         self._log = log
         self._version = version
         v1 = version is BinlogVersion.V1
@@ -231,10 +237,42 @@ class EventSearch:
 
     def first_after(self, position: int) -> int:
         """Return the start of the first event after `position`; the file's end without one."""
-        for placed in (True, False):
-            for candidate, header in self._candidates(position + 1):
-                if self._is_event(header, candidate, placed=placed):
-                    return candidate
+        start = position + 1
+        searched, found, checksums = self._placed
+        if not searched <= start <= found or checksums != self.checksums:
+            found = self._first(start, lambda header, at: self._is_event(header, at, placed=True))
+            self._placed = (start, found, self.checksums)
+        return found if found < self.end else self._first_unplaced(start)
+
+    def _first_unplaced(self, start: int) -> int:
+        """Return the first event from `start` on, wherever it says that it is."""
+        if not self.checksums:
+            return self._first(start, lambda header, at: self._is_event(header, at, placed=False))
+        # Bytes of a value look like the header of a large event again and again. What follows it is
+        # looked at before its checksum is computed; other events lie before one that is certain.
+        certain = self._first(
+            start,
+            lambda header, at: (
+                self._is_followed(header, at) and self._is_event(header, at, placed=False)
+            ),
+        )
+        first = self._first(
+            start,
+            lambda header, at: (
+                at >= certain
+                or (
+                    at + _TYPE_AND_SIZE.unpack_from(header)[1] <= certain
+                    and self._is_event(header, at, placed=False)
+                )
+            ),
+        )
+        return min(first, certain)
+
+    def _first(self, start: int, matches: Callable[[bytes, int], bool]) -> int:
+        """Return the first possible position from `start` on that matches, else the file's end."""
+        for candidate, header in self._candidates(start):
+            if matches(header, candidate):
+                return candidate
         return self.end
 
     def _candidates(self, start: int) -> Iterator[tuple[int, bytes]]:
@@ -247,8 +285,11 @@ class EventSearch:
             % (TYPE_OFFSET, _TYPES, _TYPE_TO_SIZE, highest, length - SIZE_END),
             re.DOTALL,
         )
+        # The next event is near in most cases.
+        size = _FIRST_WINDOW_BYTES
         while start + length <= self.end:
-            window = self.read(start, _WINDOW_BYTES)
+            window = self.read(start, size)
+            size = min(2 * size, _WINDOW_BYTES)
             for match in pattern.finditer(window):
                 offset = match.start()
                 yield start + offset, window[offset : offset + length]
@@ -267,6 +308,17 @@ class EventSearch:
             return True
         next_header = self.read(following, self.header_length)
         return self._fits(next_header, following) and (placed or self._follows(header, next_header))
+
+    def _is_followed(self, header: bytes, position: int) -> bool:
+        """Return whether an event at `position` would be followed by others, or by the end."""
+        for _ in range(_FOLLOWING):
+            if not self._fits(header, position):
+                return False
+            position += _TYPE_AND_SIZE.unpack_from(header)[1]
+            if position == self.end:
+                return True
+            header = self.read(position, self.header_length)
+        return self._fits(header, position)
 
     def _fits(self, header: bytes, position: int) -> bool:
         if len(header) < self.header_length:

@@ -149,7 +149,7 @@ def _facts(document: dict[str, Any]) -> RenderableType:
     ]
     rate = transactions["per_second"]
     facts = {
-        "server versions": ", ".join(document["server_versions"]),
+        "server versions": ", ".join(map(_visible_text, document["server_versions"])),
         "server ids": ", ".join(document["server_ids"]),
         "time": f"{time['first']} to {time['last']}, {time['seconds']:,} s"
         if time["first"]
@@ -185,7 +185,7 @@ def _table(
             column.replace("_", " "), footer, justify="right" if number else "left", overflow="fold"
         )
     for row in rows:
-        table.add_row(*(Text(visible(_cell(column, row[column]))) for column in columns))
+        table.add_row(*(Text(_cell(column, row[column])) for column in columns))
     return table
 
 
@@ -195,8 +195,12 @@ def _cell(column: str, value: object) -> str:
     if isinstance(value, int):
         # Users copy a position into a command, so it has no thousands separators.
         return str(value) if column == "position" else f"{value:,}"
-    # Names come from the log; control characters in them must not reach the terminal.
-    return str(value).translate(_CONTROLS)
+    return _visible_text(str(value))
+
+
+def _visible_text(text: str) -> str:
+    """Return a text of the log, whose control characters must not reach the terminal."""
+    return visible(text.translate(_CONTROLS))
 
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}

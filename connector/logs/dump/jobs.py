@@ -114,8 +114,16 @@ class ParallelDump:
         """Write the lines of all files.
 
         Raises the errors of `Dump`; the lines of all events before an error are written. Raises
-        ConfigError for a process that ends too soon.
+        ConfigError for a process that ends too soon. SIGTERM ends it as Ctrl-C does, so that no
+        lines stay on disk.
         """
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            self._run(output)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+    def _run(self, output: BinaryIO) -> None:
         frame = Dump(self._options, LineOutput(output), self._report)
         with TemporaryDirectory(prefix="binlog-connector-") as folder:
             logs = enumerate(file_inputs(self._paths, self._reading))

@@ -13,7 +13,7 @@ import pytest
 from connector.logs import undo_errors
 from tests.foundation.errors.texts import with_code
 from tests.golden.golden import logs
-from tests.logs.dump.command import dump
+from tests.logs.dump.command import dump, start_dump
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LOGS = [log.path for log in logs() if log.name.startswith("mysql-8.0.31/")][:5]
 TRUNCATED = 2
 CORRUPT = 3
+INTERRUPTED = 130
 
 
 @pytest.mark.parametrize("written_as", ["text", "events", "json", "envelope"])
@@ -73,6 +74,21 @@ def test_a_process_that_is_ended_is_an_error(tmp_path: Path) -> None:
         "such as a lack of memory, and repeat the command, with fewer --jobs",
     )
     assert (done.code, done.output, done.errors) == (1, "", f"error: {text}\n")
+
+
+def test_a_process_that_gets_sigterm_leaves_no_lines_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    # More lines than a pipe takes: nobody reads them.
+    process = start_dump("--jobs", 2, *LOGS * 20)
+    deadline = time.monotonic() + 30
+    while not list(tmp_path.glob("binlog-connector-*/*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(tmp_path.glob("binlog-connector-*/*"))
+    process.terminate()
+    process.communicate()
+    assert (process.returncode, list(tmp_path.iterdir())) == (INTERRUPTED, [])
 
 
 def _kill_children() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import os
+import tempfile
 from contextlib import suppress
+from errno import ENOSPC
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -63,6 +67,69 @@ def log_of(*texts: bytes, checksum: bool = True) -> bytes:
 
 def changed(data: bytes, offset: int, put: bytes) -> bytes:
     return data[:offset] + put + data[offset + len(put) :]
+
+
+class CountedReads(io.BytesIO):
+    """A file that counts the bytes that are read from it."""
+
+    bytes_read = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(size)
+        self.bytes_read += len(data)
+        return data
+
+
+def test_gaps_in_a_log_whose_headers_state_other_positions_take_linear_time() -> None:
+    def bytes_read(count: int) -> int:
+        lost = event(EventType.WRITE_ROWS_EVENT, bytes(8) + b"x" * 1000, log_pos=5)
+        file = CountedReads(MAGIC + format_description() + lost * count)
+        found = list(LogRecovery(file, NAME).events())
+        assert len(gaps_of(found)) == count
+        return file.bytes_read
+
+    assert bytes_read(80) < 3 * bytes_read(40)
+
+
+def test_an_event_between_two_damages_is_found_if_headers_state_other_positions() -> None:
+    data = log_of(*TEXTS)
+    start = positions_of(recovered(data))[1]
+    first, second, _ = (each.data for each in decoded(data)[1:])
+    # Between two pieces of garbage, and an event that follows another one.
+    shifted = data[:start] + b"\x02" * 50 + second + b"\x02" * 50 + first + second
+    found = recovered(shifted)
+    assert [each.data for each in found[1:] if not isinstance(each, Gap)] == [second, first, second]
+
+
+def test_a_gap_and_a_cut_end_are_told_and_the_gap_decides(tmp_path: Path) -> None:
+    data = log_of(*TEXTS)
+    first = positions_of(recovered(data))[1]
+    path = tmp_path / NAME
+    path.write_bytes(changed(data, first + 25, b"\xff")[:-3])
+    done = dump("--recover", path)
+    assert done.code == 3
+    assert done.errors.count("gap:") == 1
+    assert f"{NAME}:{positions_of(recovered(data))[3]}: the file ends inside an event" in (
+        done.errors
+    )
+    path.write_bytes(data[:-3])
+    assert dump("--recover", path).code == 2
+
+
+def test_a_copy_that_cannot_be_written_is_no_fault_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FullDisk(io.BytesIO):
+        def write(self, data: object, /) -> int:
+            del data
+            raise OSError(ENOSPC, os.strerror(ENOSPC))
+
+    path = tmp_path / f"{NAME}.gz"
+    path.write_bytes(gzip.compress(log_of(*TEXTS)))
+    monkeypatch.setattr(tempfile, "TemporaryFile", FullDisk)
+    done = dump("--recover", path)
+    assert done.code == 1
+    assert "cannot write: No space left on device" in done.errors
 
 
 TEXTS = (b"first", b"second statement", b"third")

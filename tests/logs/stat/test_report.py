@@ -120,6 +120,9 @@ def test_compressed_transactions_have_their_table(decode_file: DecodeFile) -> No
 def test_names_cannot_steer_the_terminal() -> None:
     statistics = Statistics()
     statistics.files["\x1b[31mred\n"] = Count(1, 2)
+    statistics.server_versions["5.7\x1b]0;x\x9b1m"] = None
     text = printed(statistics)
+    assert "5.7\\x1b]0;x\\x9b1m" in text
+    assert ("\x1b]0" in text, "\x9b" in text) == (False, False)
     assert "\\x1b[31mred\\x0a" in text
     assert "\x1b[31m" not in text
