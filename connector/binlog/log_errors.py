@@ -106,7 +106,9 @@ SIZE_BELOW_HEADER = EVENT_DAMAGED.because(
     "its header says {size} bytes, less than the {header} of a header", was="L142"
 )
 SIZE_ABOVE_LIMIT = EVENT_DAMAGED.because(
-    "its header says {size} bytes, more than the {limit} that an event can have", was="L143"
+    "its header says {size} bytes, more than the {limit} of the largest event that a server sends "
+    "to replicas",
+    was="L143",
 )
 NO_ROOM_FOR_CHECKSUM = EVENT_DAMAGED.because(
     "{size} bytes do not hold a header and a checksum", was="L144"

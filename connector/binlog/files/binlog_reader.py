@@ -114,7 +114,10 @@ class BinlogReader:
         )
 
     def close(self) -> None:
-        """Close the log, and end an iteration that waits in another thread. Idempotent."""
+        """Close the log, and end an iteration that waits in another thread. Idempotent.
+
+        If the other thread reads a pipe, wait until bytes come or the pipe ends.
+        """
         self._log.close()
 
     def __enter__(self) -> Self:

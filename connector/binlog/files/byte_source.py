@@ -113,6 +113,18 @@ class ByteSource:
         return self.read(len(self._ahead))
 
     @property
+    def is_gone(self) -> bool:
+        """Whether the path that was opened now leads to another file, or to none."""
+        if self.path is None:
+            return False
+        file = os.fstat(self._owned[0].fileno())
+        try:
+            now = self.path.stat()
+        except OSError:
+            return True
+        return (now.st_dev, now.st_ino) != (file.st_dev, file.st_ino) or not file.st_nlink
+
+    @property
     def can_unread(self) -> bool:
         """Whether `unread` can be called: after `read_block`, for a file in which that is cheap."""
         # A file object of others may have to unpack all again.

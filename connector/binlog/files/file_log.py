@@ -107,6 +107,11 @@ class FileLog:
         return self._source.path
 
     @property
+    def is_gone(self) -> bool:
+        """Whether the path now leads to another file, or to none."""
+        return self._source.is_gone
+
+    @property
     def compression(self) -> str | None:
         """`gzip`, `zstd`, or None."""
         return self._source.compression

@@ -74,15 +74,18 @@ class FileSequence:
     def events(self) -> Iterator[Event]:
         """Yield the events that have not been read yet.
 
-        Raises the errors of FileLog, and ConfigError if the log was closed before its end, or if
-        the last file cannot be followed.
+        Raises the errors of FileLog, and ConfigError if the log was closed before its end, if the
+        last file cannot be followed, or if it was deleted and no next one is there.
         """
         while (event := self._next_event()) is not None:
             self._last_event = event
             yield event
 
     def close(self) -> None:
-        """End the iteration, even if it waits in another thread. Idempotent."""
+        """End the iteration, even if it waits in another thread. Idempotent.
+
+        A read of a pipe ends only when bytes come.
+        """
         self._closed = True
         self._closing.set()
         with self._reading:
@@ -137,11 +140,18 @@ class FileSequence:
             if following is not None and self._opened(following):
                 path = following
                 continue
+            # Asked before the look: a server deletes a file only after it has created the next one.
+            if following is None and self._is_gone() and self._following(path) is None:
+                raise ConfigError(argument_errors.LOG_DELETED, file=self.name)
             timeout = self._options.idle_timeout_seconds
             if timeout is not None and time.monotonic() - idle_since >= timeout:
                 return None
             self._closing.wait(_POLL_SECONDS)
         return None
+
+    def _is_gone(self) -> bool:
+        with self._reading:
+            return not self._closed and self._log.is_gone
 
     def _opened(self, following: Path) -> bool:
         try:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.binlog import argument_errors
 from connector.binlog.header import EventType
 from connector.binlog.log_errors import LogTruncated
 from connector.foundation.errors import ConfigError
 from connector.reader import open_binlog, open_binlogs
 from tests.binlog.files.log_files import LogFile
+from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,6 +120,34 @@ def test_following_goes_on_in_the_next_number_after_a_crash(path: Path, follower
     next_path.write_bytes(following.data[:20])
     time.sleep(0.3)
     append(next_path, following.data[20:])
+    follower.wait_for(1, 2)
+
+
+@pytest.mark.parametrize("left", ["binlog.000011", "binlog.000009", ""])
+def test_a_log_that_was_deleted_is_an_error_if_the_next_one_is_not_there(
+    path: Path, log: LogFile, left: str
+) -> None:
+    with open_binlog(path, follow=True) as reader:
+        first = next(reader.row_changes())
+        assert first.after == {"id": 1, "name": "a"}
+        end = len(log.data)
+        log.rotate("binlog.000010")
+        append(path, log.data[end:])
+        # As PURGE and RESET leave the folder.
+        path.unlink()
+        if left:
+            path.with_name(left).write_bytes(LogFile(in_use=True).data)
+        with pytest.raises(ConfigError) as raised:
+            list(reader)
+    assert raised.value.text == text_of(argument_errors.LOG_DELETED, file="binlog.000009")
+
+
+def test_a_deleted_log_is_followed_by_the_next_one(path: Path, follower: Follower) -> None:
+    follower.wait_for(1)
+    following = LogFile(in_use=True)
+    following.transaction((2, "b"))
+    path.with_name("binlog.000010").write_bytes(following.data)
+    path.unlink()
     follower.wait_for(1, 2)
 
 
