@@ -63,6 +63,8 @@ def test_the_server_id_is_one_at_random() -> None:
         "mysql://u:secret@h:x/",
         "mysql://u:secret@h:99999/",
         "mysql://u:sec[ret@h/",
+        "mysql://u:?secret@h/",
+        "mysql://u:12?secret&x@h:3306/",
     ],
 )
 def test_another_url_is_refused_without_its_password(url: str) -> None:
