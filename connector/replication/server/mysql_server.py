@@ -190,6 +190,9 @@ class MysqlServer:
         )
         try:
             connection.connect()
+        except UnicodeError as error:
+            # The form of a name in DNS has no label that is empty or longer than 63 characters.
+            raise SourceRefused(server_errors.NAME_UNKNOWN, server=server_name) from error
         except (pymysql.err.MySQLError, RuntimeError) as error:
             # It raises a RuntimeError if a login needs a package that is not installed.
             if not connection.greeted:

@@ -8,6 +8,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/page_caching_sha2_authenticati
 
 from itertools import cycle
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA1
@@ -21,7 +22,10 @@ def rsa_key(pem: bytes) -> RSAPublicKey | None:
 
     Raises ValueError if it holds no public key.
     """
-    key = load_pem_public_key(pem)
+    try:
+        key = load_pem_public_key(pem)
+    except UnsupportedAlgorithm:
+        return None
     return key if isinstance(key, RSAPublicKey) else None
 
 

@@ -66,6 +66,13 @@ def test_a_proxy_that_has_no_server_behind_it(greeting: bytes) -> None:
     assert error.text == text_of(server_errors.CLOSED_AT_ONCE, server=f"source 127.0.0.1:{port}")
 
 
+@pytest.mark.parametrize("host", ["db1..internal", ".db", "d" * 64])
+def test_a_host_that_can_be_no_name_is_not_found(host: str) -> None:
+    with pytest.raises(SourceRefused) as caught:
+        MysqlServer.connect(SourceSettings(host=host, server_id=1))
+    assert caught.value.text == text_of(server_errors.NAME_UNKNOWN, server=f"source {host}:3306")
+
+
 def _say(listener: socket.socket, greeting: bytes) -> None:
     accepted, _ = listener.accept()
     with accepted, contextlib.suppress(ConnectionError):

@@ -36,6 +36,8 @@ _ANOTHER_KIND = (
     .public_key()
     .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 )
+# Its algorithm has the number 1.3.101.1, which nobody has given to one.
+_UNKNOWN_KIND = b"-----BEGIN PUBLIC KEY-----\nMAowBQYDK2UBAwEA\n-----END PUBLIC KEY-----\n"
 
 
 def refusal(found: Impostor, **tls: Any) -> ConnectorError:
@@ -168,9 +170,10 @@ def test_a_server_that_answers_no_question_is_not_taken_for_one() -> None:
         (None, "No such file or directory"),
         (b"\x00", "no public key in PEM"),
         (_ANOTHER_KIND, "a key of another kind than RSA"),
+        (_UNKNOWN_KIND, "a key of another kind than RSA"),
     ],
     # The key is another one in each process, and so would be its name.
-    ids=["no file", "no PEM", "no RSA"],
+    ids=["no file", "no PEM", "no RSA", "no known kind"],
 )
 def test_a_file_without_a_public_key_is_named(
     tmp_path: Path, content: bytes | None, why: str
