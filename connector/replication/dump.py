@@ -30,6 +30,7 @@ from connector.replication import dump_errors
 from connector.replication.protocol import commands
 from connector.replication.protocol.event_stream import EventStream
 from connector.replication.protocol.responses import EofPacket, ErrPacket
+from connector.replication.server.identity import other_server_error
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.server_error_numbers import server_error
 from connector.replication.server.shared_socket import AwaitData, SharedSocket
@@ -55,7 +56,6 @@ class ReplicationStream:
         self,
         dumping: socket.socket,
         server_name: str,
-        identity: ServerIdentity,
         read_timeout_seconds: float,
         *,
         stop_at_end: bool = False,
@@ -63,7 +63,6 @@ class ReplicationStream:
     ) -> None:
         """Read from `dumping`, to which a dump command has been sent; see `open_stream`."""
         self._monotonic = clock.monotonic
-        self.identity = identity
         self.ended = False  # at the end of the log, if `stop_at_end` was asked for
         self._stop_at_end = stop_at_end
         self._server_name = server_name
@@ -200,13 +199,17 @@ _NO_REPLICA = 0
 
 
 def open_stream(
+    identity: ServerIdentity,
     settings: SourceSettings,
     point: StartPoint,
     *,
     replica_name: str,
     stop_at_end: bool = False,
 ) -> ReplicationStream:
-    """Log in, register as a replica and ask for everything after `point`.
+    """Log in to the server `identity`, register as a replica and ask for all after `point`.
+
+    A proxy or a moved address may lead this login to another server than the one on which `point`
+    was found or checked; then it raises SourceUnavailable.
 
     `replica_name` and `settings.server_id` make the UUID that SHOW REPLICAS shows. If two streams
     have the same UUID, MySQL disconnects the older one. With `stop_at_end`, the server ends the
@@ -216,6 +219,8 @@ def open_stream(
     """
     server = MysqlServer.connect(settings)
     try:
+        if server.identity.server_uuid != identity.server_uuid:
+            raise other_server_error(server.name)
         _set_session_variables(server, settings, point)
         server_id = settings.server_id
         if stop_at_end:
@@ -230,7 +235,6 @@ def open_stream(
     return ReplicationStream(
         dumping,
         server.name,
-        server.identity,
         settings.read_timeout_seconds,
         stop_at_end=stop_at_end,
     )

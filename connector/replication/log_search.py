@@ -173,11 +173,13 @@ def add_gtid(gtids: GtidSet | MariadbGtidSet, gtid: Gtid | MariadbGtid) -> None:
 @contextmanager
 def file_dump(server: MysqlServer, file: str) -> Iterator[Iterator[Event]]:
     """Yield the events of the log from the start of `file` to the log's end, but no heartbeats."""
-    flavour = server.identity.flavour
-    settings = server.settings
+    identity, settings = server.identity, server.settings
+    flavour = identity.flavour
     point = StartPoint(flavour, None, file, FIRST_POSITION)
     decoder = EventDecoder(file=file, mariadb=flavour == "mariadb")
-    with open_stream(settings, point, replica_name=_REPLICA_NAME, stop_at_end=True) as stream:
+    with open_stream(
+        identity, settings, point, replica_name=_REPLICA_NAME, stop_at_end=True
+    ) as stream:
 
         def events() -> Iterator[Event]:
             while True:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pymysql
 
 from connector.foundation.settings.configuration import load_settings
-from connector.replication.dump import open_stream
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_setting import resolve_start
 from local_stack import connect
 from tests.chaos.kind import Kind
 from tests.chaos.link import End
 from tests.chaos.replication import alter, ask
+from tests.integration.unchecked_stream import open_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

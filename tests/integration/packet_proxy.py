@@ -6,12 +6,13 @@ import socket
 import threading
 import zlib
 from contextlib import suppress
+from itertools import cycle
 from typing import TYPE_CHECKING, Self
 
 from connector.binlog.header import EventType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from local_stack import Endpoint
 
@@ -26,7 +27,8 @@ FLAGS_OFFSET = 1 + 17
 class PacketProxy:
     """Listens on a port of 127.0.0.1; `change` gets each packet's payload from the server.
 
-    Those that `waits` is true of go together with the packet behind them.
+    Those that `waits` is true of go together with the packet behind them. With `others`, each
+    connection goes to the next server.
     """
 
     def __init__(
@@ -34,8 +36,9 @@ class PacketProxy:
         server: Endpoint,
         change: Callable[[bytes], bytes] = bytes,
         waits: Callable[[bytes], bool] = lambda _: False,
+        others: Sequence[Endpoint] = (),
     ) -> None:
-        self._server = server
+        self._servers = cycle([server, *others])
         self._change = change
         self._waits = waits
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -55,7 +58,8 @@ class PacketProxy:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                server = socket.create_connection((self._server.host, self._server.port))
+                endpoint = next(self._servers)
+                server = socket.create_connection((endpoint.host, endpoint.port))
                 self._sockets += [client, server]
                 threading.Thread(target=_copy, args=(client, server), daemon=True).start()
                 threading.Thread(

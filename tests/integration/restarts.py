@@ -15,7 +15,6 @@ from connector.binlog.table_filter import TableFilter
 from connector.foundation.operating_system import TemporaryFolder
 from connector.foundation.record_batch import BatchingTarget, BatchReceiver
 from connector.foundation.settings.sections import SourceSettings
-from connector.replication.dump import open_stream
 from connector.replication.protocol.event_stream import EventStream
 from connector.stream.changes.changes_errors import RolledBack
 from connector.stream.envelope.options import EnvelopeOptions
@@ -26,6 +25,7 @@ from connector.stream.progress.stream_position import Instance, StreamPosition
 from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions, RecordOutput
 from connector.stream.run.delivery_stream import DeliveryStream
 from connector.stream.source.server_selection import choose_source
+from tests.integration.unchecked_stream import open_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -237,7 +237,6 @@ class _ScriptedSource(CheckedSource):
         return ReplicationStream(
             ScriptedSocket(self.process, self.server, events, self.cut_at, by_event=self.by_event),
             self.name,
-            self.identity,
             self.settings.read_timeout_seconds,
             clock=self.clock,
         )

@@ -21,7 +21,6 @@ from connector.foundation.settings.configuration import source_in_lower_case
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.dump import ReplicationStream, open_stream
 from connector.replication.server.addresses import address_of, candidates
-from connector.replication.server.identity import other_server_error
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import ServerIdentity, StartPoint
 from connector.replication.start_setting import resolve_start
@@ -105,17 +104,16 @@ class CheckedSource:
     def open_stream(self, replica_name: str, *, stop_at_end: bool = False) -> ReplicationStream:
         """Ask the server for everything after `point`, or after `reads_from`.
 
-        `stop_at_end` as in `dump_request.open_stream`. Raises SourceUnavailable or SourceRefused.
+        `stop_at_end` as in `dump.open_stream`. Raises SourceUnavailable or SourceRefused.
         """
         start = self.reads_from or self.point
-        stream = open_stream(
-            self.settings, start, replica_name=replica_name, stop_at_end=stop_at_end
+        return open_stream(
+            self.identity,
+            self.settings,
+            start,
+            replica_name=replica_name,
+            stop_at_end=stop_at_end,
         )
-        if stream.identity.server_uuid != self.identity.server_uuid:
-            # A proxy or a moved address led the second login to another server than the checks.
-            stream.close()
-            raise other_server_error(self.name)
-        return stream
 
 
 def choose_source(

@@ -135,11 +135,13 @@ class ServerTableDefinitions(server_schemas.DefinitionSource):
             file, position = self._read_to
         if position > ComBinlogDump.POSITION_MAX:
             position = FIRST_POSITION
-        mariadb = self._identity.flavour == "mariadb"
+        identity = self._identity
+        mariadb = identity.flavour == "mariadb"
         decoder = EventDecoder(file=file, position=position, mariadb=mariadb)
-        point = StartPoint(self._identity.flavour, None, file, position)
-        stream = open_stream(self._settings, point, replica_name=_REPLICA_NAME, stop_at_end=True)
-        with stream:
+        point = StartPoint(identity.flavour, None, file, position)
+        with open_stream(
+            identity, self._settings, point, replica_name=_REPLICA_NAME, stop_at_end=True
+        ) as stream:
             while not stream.ended:
                 data = stream.receive(_RECEIVE_SECONDS)
                 if data is None:

@@ -17,9 +17,9 @@ from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.transaction import GtidEvent
 from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from connector.foundation.settings.sections import SourceSettings
-from connector.replication.dump import open_stream
 from connector.replication.start_point import StartPoint
 from tests.binlog.source_log import SourceLog, split
+from tests.integration.unchecked_stream import open_stream
 
 if TYPE_CHECKING:
     from connector.binlog.event import Event

@@ -12,7 +12,6 @@ import pytest
 import local_stack
 from connector.foundation.settings.configuration import load_settings
 from connector.replication import answer_errors
-from connector.replication.dump import open_stream
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_setting import resolve_start
 from connector.stream.progress import progress_errors
@@ -22,6 +21,7 @@ from tests import forked_command
 from tests.foundation.errors.patterns import fits
 from tests.integration.database_stream import Stream, new_stream
 from tests.integration.harness import ConnectorProcess, failure_of, run_to_end
+from tests.integration.unchecked_stream import open_stream
 from tests.length import full_only
 
 if TYPE_CHECKING:

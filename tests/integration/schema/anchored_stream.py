@@ -12,7 +12,6 @@ from connector.binlog.table_filter import TableFilter
 from connector.foundation.operating_system import TemporaryFolder
 from connector.foundation.record_batch import BatchingTarget
 from connector.foundation.settings.sections import SourceSettings
-from connector.replication.dump import open_stream
 from connector.replication.protocol.event_stream import EventStream
 from connector.stream.changes.online_schema_change import OnlineSchemaChanges
 from connector.stream.envelope.options import EnvelopeOptions
@@ -28,6 +27,7 @@ from connector.stream.run.delivery_parts import ChangeHandlers, DeliveryOptions,
 from connector.stream.run.delivery_stream import DeliveryStream
 from connector.stream.source.server_selection import choose_source
 from tests.integration.restarts import Batches, feed_event
+from tests.integration.unchecked_stream import open_stream
 from tests.stream.changes.heard import Heard
 
 if TYPE_CHECKING:

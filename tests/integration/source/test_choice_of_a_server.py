@@ -13,19 +13,24 @@ from connector.binlog.gtid import GtidSet
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.errors.message import Message
 from connector.replication import server_errors
+from connector.replication.log_search import log_head
 from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.server.replication_status import binary_logs
+from connector.replication.server_log import open_server
 from connector.replication.start_setting import resolve_start
 from connector.stream.progress.progress_record import Progress
 from connector.stream.source import setup_errors
 from connector.stream.source.server_selection import choose_source
+from connector.stream.source.table_definitions import ServerTableDefinitions
 from local_stack.server import free_port
 from tests.foundation.errors.texts import text_of
 from tests.integration.harness import wait_until
+from tests.integration.packet_proxy import PacketProxy
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
-from tests.integration.source_server import Source, source_of
+from tests.integration.source_server import ACCOUNT_PASSWORD, LEAST_GRANTS, Source, source_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -126,8 +131,8 @@ def test_while_one_server_may_do_later_the_attempt_is_repeated(first: Source) ->
 
 def test_where_no_server_will_ever_do_that_is_the_end(first: Source, second: Source) -> None:
     second.execute(
-        f"CREATE USER IF NOT EXISTS {first.user} IDENTIFIED BY 'pass word'",
-        f"GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {first.user}",
+        f"CREATE USER IF NOT EXISTS {first.user} IDENTIFIED BY '{ACCOUNT_PASSWORD}'",
+        f"GRANT {LEAST_GRANTS} ON *.* TO {first.user}",
     )
     last = progress(first)
     last.gtid_set = f"{last.gtid_set},{FOREIGN}"
@@ -194,6 +199,54 @@ def test_another_server_than_the_one_that_was_checked_is_told(first: Source) -> 
     with pytest.raises(SourceUnavailable) as caught:
         checked.open_stream("p")
     assert caught.value.text == text_of(server_errors.ANOTHER_ANSWERED, server=first.name)
+
+
+def head_of_a_file(server: MysqlServer) -> None:
+    log_head(server, next(iter(binary_logs(server))))
+
+
+def search_of_a_time(server: MysqlServer) -> None:
+    resolve_start(server, "timestamp:2026-01-01T00:00:00Z")
+
+
+def statements_of_the_log(server: MysqlServer) -> None:
+    definitions = ServerTableDefinitions(server.settings, server.identity, lower_case_names=False)
+    definitions._read_log(next(iter(binary_logs(server))), 4)
+
+
+@pytest.fixture
+def by_turns(first: Source, second: Source) -> Iterator[SourceSettings]:
+    """One address that leads each second login to the other server."""
+    tls = {"mode": "disabled", "get_server_public_key": True}
+    second.execute(
+        f"CREATE USER IF NOT EXISTS {first.user} IDENTIFIED BY '{ACCOUNT_PASSWORD}'",
+        f"GRANT {LEAST_GRANTS} ON *.* TO {first.user}",
+    )
+    with PacketProxy(first.server.endpoint, others=[second.server.endpoint]) as proxy:
+        yield first.settings(port=proxy.port, tls=tls)
+
+
+@pytest.mark.parametrize(
+    "dump",
+    [head_of_a_file, search_of_a_time, statements_of_the_log],
+    ids=lambda dump: dump.__name__,
+)
+def test_no_search_goes_on_in_the_log_of_another_server(
+    by_turns: SourceSettings, dump: Callable[[MysqlServer], None]
+) -> None:
+    with MysqlServer.connect(by_turns) as server, pytest.raises(SourceUnavailable) as caught:
+        dump(server)
+    assert caught.value.text == text_of(server_errors.ANOTHER_ANSWERED, server=server.name)
+
+
+def test_the_library_reads_no_log_of_another_server_than_the_one_that_it_asked(
+    by_turns: SourceSettings,
+) -> None:
+    with pytest.raises(SourceUnavailable) as caught:
+        open_server(by_turns, start="latest")
+    assert caught.value.text == text_of(
+        server_errors.ANOTHER_ANSWERED, server=f"source 127.0.0.1:{by_turns.port}"
+    )
 
 
 def test_what_was_prepared_before_the_stream_begins_is_told(second: Source) -> None:

@@ -32,7 +32,7 @@ def read_as(source: Source, capability: int) -> list[Event]:
     annotated = DumpFlags.MARIADB_SEND_ANNOTATE_ROWS_EVENT
     dumping = server.start_dump(ComBinlogDump(4002, "binlog.000001", 4, annotated))
     events: list[Event] = []
-    with ReplicationStream(dumping, server.name, server.identity, 10.0) as stream:
+    with ReplicationStream(dumping, server.name, 10.0) as stream:
         while not events or events[-1].header.type_code != EventType.XID_EVENT:
             data = stream.receive(10.0)
             assert data is not None

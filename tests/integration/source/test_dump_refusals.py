@@ -14,7 +14,6 @@ from connector.binlog.events.query import QueryEvent
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.foundation.errors import SourceRefused
 from connector.replication import server_errors
-from connector.replication.dump import open_stream
 from connector.replication.log_search import log_head
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import StartPoint
@@ -22,6 +21,7 @@ from connector.replication.start_setting import resolve_start
 from connector.replication.start_validation import validate_start
 from tests.foundation.errors.texts import text_of
 from tests.integration.source_server import Source, source_of
+from tests.integration.unchecked_stream import open_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

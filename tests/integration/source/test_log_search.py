@@ -10,12 +10,12 @@ import pytest
 
 from connector.foundation.errors import SourceRefused
 from connector.replication import dump_errors
-from connector.replication.dump import open_stream
 from connector.replication.log_search import log_head
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_setting import resolve_start
 from connector.replication.start_validation import validate_start
 from tests.foundation.errors.patterns import fits
+from tests.integration.unchecked_stream import open_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,6 @@ from connector.binlog.gtid import Gtid, GtidSet, MariadbGtidSet
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication import server_errors
-from connector.replication.dump import open_stream
 from connector.replication.log_search import log_head
 from connector.replication.read_pace import PaceState
 from connector.replication.server.mysql_server import MysqlServer
@@ -40,6 +39,7 @@ from tests.integration.harness import wait_until
 from tests.integration.replication_pair import MariadbPair, MysqlPair, mariadb_pair, mysql_pair
 from tests.integration.source.conftest import begun_anew
 from tests.integration.source_server import Source, source_of
+from tests.integration.unchecked_stream import open_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
-from connector.replication.dump import open_stream
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.replication_status import Channel, channels
 from connector.replication.start_setting import resolve_start
@@ -16,6 +15,7 @@ from connector.stream.source.findings import Severity
 from connector.stream.source.preflight import check_source
 from local_stack import MysqlServer as LocalMysqlServer
 from tests.integration.source_server import Source, source_of
+from tests.integration.unchecked_stream import open_stream
 
 if TYPE_CHECKING:
     from connector.replication.dump import ReplicationStream
