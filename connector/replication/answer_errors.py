@@ -104,8 +104,9 @@ QUERY_TOO_LONG = _passes(
     "S212",
     3024,
     "Query execution was interrupted, maximum statement execution time exceeded",
-    "raise max_execution_time",
-    "The server ends each SELECT that takes longer than max_execution_time.",
+    "raise max_execution_time, on MariaDB max_statement_time",
+    "MySQL ends each SELECT that takes longer than max_execution_time, MariaDB each statement that "
+    "takes longer than max_statement_time.",
 )
 OFFLINE = _passes(
     "S213",
@@ -120,6 +121,17 @@ IDLE = _passes(
     "The client was disconnected by the server because of inactivity",
     "raise wait_timeout",
     "The session asked nothing for longer than wait_timeout.",
+)
+
+NOT_IN_CLUSTER = _passes(
+    "S216",
+    1047,
+    "WSREP has not yet prepared node for application use",
+    "look at wsrep_cluster_status and wsrep_local_state_comment, or name another node in "
+    "{source.failover_hosts}",
+    "The node of a Galera cluster has no majority, or is just joining: until it has caught up, it "
+    "answers no statement about tables.",
+    url_fix="look at wsrep_cluster_status and wsrep_local_state_comment, or read another node",
 )
 
 
@@ -174,7 +186,7 @@ HOST_BLOCKED = _stays(
     "S224",
     1129,
     "Host 'db2' is blocked because of many connection errors",
-    "run FLUSH HOSTS on the server",
+    "run TRUNCATE TABLE performance_schema.host_cache on MySQL, FLUSH HOSTS on MariaDB",
     "Too many connections from this host ended before they had logged in.",
     kind=_passing,
 )
@@ -197,7 +209,7 @@ LOGIN_PLUGIN = _stays(
     "S227",
     2059,
     "Authentication plugin 'sha256_password' cannot be loaded",
-    "use an account with caching_sha2_password",
+    "use an account with caching_sha2_password, on MariaDB with mysql_native_password",
     "The account logs in by a plugin that this program does not have.",
 )
 NO_BINARY_LOG = ErrorCode(

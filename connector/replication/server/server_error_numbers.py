@@ -15,6 +15,8 @@ from connector.foundation.errors.code import ErrorCode
 from connector.replication import answer_errors
 
 ACCESS_DENIED = 1045
+# ER_UNKNOWN_COM_ERROR; a node of a Galera cluster gives it another meaning.
+_UNKNOWN_COMMAND = 1047
 UNKNOWN_SYSTEM_VARIABLE = 1193
 LOCK_WAIT_TIMEOUT = 1205
 DEADLOCK = 1213
@@ -37,6 +39,7 @@ _TRANSIENT = {
     1226: answer_errors.ACCOUNT_LIMIT,  # ER_USER_LIMIT_REACHED
     1317: answer_errors.KILLED,  # ER_QUERY_INTERRUPTED
     1927: answer_errors.KILLED,  # ER_CONNECTION_KILLED (MariaDB)
+    1969: answer_errors.QUERY_TOO_LONG,  # ER_STATEMENT_TIMEOUT (MariaDB)
     2003: answer_errors.NO_CONNECTION,  # CR_CONN_HOST_ERROR
     2006: answer_errors.CONNECTION_LOST,  # CR_SERVER_GONE_ERROR
     2013: answer_errors.CONNECTION_LOST,  # CR_SERVER_LOST
@@ -114,6 +117,10 @@ def server_error(
     text = message.strip().rstrip(".")
     if number in _TRANSIENT:
         return SourceUnavailable(_TRANSIENT[number], server=server_name, number=number, said=text)
+    if number == _UNKNOWN_COMMAND and "WSREP" in message:
+        return SourceUnavailable(
+            answer_errors.NOT_IN_CLUSTER, server=server_name, number=number, said=text
+        )
     if number == ACCESS_DENIED and logged_in:
         return SourceRefused(
             answer_errors.NO_REPLICATION, server=server_name, number=number, said=text

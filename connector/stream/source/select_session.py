@@ -40,6 +40,10 @@ _SOME_SETTINGS = {
     "show_gipk_in_create_table_and_information_schema": "ON",
     # MySQL 8.0: for how many seconds row counts are cached, a day by default. 0 asks the engine.
     "information_schema_stats_expiry": "0",
+    # Of MySQL and of MariaDB: a SELECT that has a limit says so itself. The others may read a whole
+    # table, and wait with its rows until they are written.
+    "max_execution_time": "0",
+    "max_statement_time": "0.000000",
 }
 # Independent of the server's default: committed rows only, and one view in a transaction.
 _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"

@@ -10,6 +10,7 @@ import pytest
 from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
 from connector.replication import server_errors
 from connector.replication.server.mysql_server import MysqlServer
+from connector.stream.source.select_session import SelectSession
 from tests.foundation.errors.texts import text_of
 from tests.integration.source_server import ACCOUNT_PASSWORD
 
@@ -257,6 +258,19 @@ def test_the_password_comes_from_a_file(source: Source, tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("pass word\n")
     MysqlServer.connect(source.settings(password="", password_file=file)).close()
+
+
+def test_a_select_takes_its_time_although_the_server_has_a_limit(source: Source) -> None:
+    limit = "max_statement_time = 0.5" if source.is_mariadb else "max_execution_time = 500"
+    name, _ = limit.split(" = ")
+    ((before,),) = source.execute(f"SELECT @@GLOBAL.{name}")
+    source.execute(f"SET GLOBAL {limit}")
+    try:
+        with SelectSession(source.settings()) as session:
+            # MySQL returns 1 if it ends a sleep, and MariaDB error 1969.
+            assert session.query("SELECT SLEEP(0.8) AS ended") == [{"ended": "0"}]
+    finally:
+        source.execute(f"SET GLOBAL {name} = {before}")
 
 
 def test_a_connection_that_breaks_is_unavailable(source: Source) -> None:

@@ -25,7 +25,7 @@ NUMBERED = (
     (answer_errors.KILLED, (1927, 3169)),
     (answer_errors.NO_CONNECTION, (2003,)),
     (answer_errors.CONNECTION_LOST, (2006, 2013)),
-    (answer_errors.QUERY_TOO_LONG, (3024,)),
+    (answer_errors.QUERY_TOO_LONG, (1969, 3024)),
     (answer_errors.OFFLINE, (3032,)),
     (answer_errors.IDLE, (4031,)),
     (answer_errors.NO_SELECT, (1044, 1142, 1143)),
@@ -40,7 +40,7 @@ NUMBERED = (
     (answer_errors.TLS_FAILED, (2026,)),
     (answer_errors.ACCOUNT_LOCKED, (3118, 4151)),
     (answer_errors.TLS_REQUIRED, (3159,)),
-    (answer_errors.UNKNOWN, (65535,)),
+    (answer_errors.UNKNOWN, (1047, 65535)),
     (answer_errors.SAME_SERVER_ID, (4052,)),
 )
 
@@ -62,6 +62,14 @@ def test_a_text_has_the_position_the_number_the_words_of_the_server_and_the_advi
         "source db:3306: error 1040: Too many connections; raise max_connections, or close idle "
         "connections"
     )
+
+
+def test_a_node_of_a_galera_cluster_that_has_no_majority_is_waited_for() -> None:
+    said = "WSREP has not yet prepared node for application use"
+    error = server_error(SERVER, 1047, said)
+    assert type(error) is SourceUnavailable
+    code = answer_errors.NOT_IN_CLUSTER
+    assert error.text == text_of(code, server=SERVER, number=1047, said=said)
 
 
 def test_access_denied_is_the_password_at_login_and_a_grant_after_it() -> None:
