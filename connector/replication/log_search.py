@@ -65,7 +65,7 @@ def log_head(server: MysqlServer, file: str) -> LogHead:
             if type_code == EventType.FORMAT_DESCRIPTION_EVENT:
                 created = event.header.timestamp
             elif type_code in _PREVIOUS_GTIDS:
-                return LogHead(created, _gtids_before(event))
+                return LogHead(created, _previous_gtids(event))
             elif type_code in _GTIDS:
                 break
     return LogHead(created, None)
@@ -128,9 +128,30 @@ def _first_transaction(server: MysqlServer, file: str, time_us: int) -> StartPoi
                 if gtids is not None and gtid is not None:
                     add_gtid(gtids, gtid)
             elif type_code in _PREVIOUS_GTIDS and gtids is None:
-                gtids = _gtids_before(event)
+                gtids = _previous_gtids(event)
             end_file, end_position = event.file, event.next_position
     return StartPoint(flavour, gtids if server.identity.gtid else None, end_file, end_position)
+
+
+def gtids_before(server: MysqlServer, file: str, position: int) -> GtidSet | MariadbGtidSet | None:
+    """Return every transaction before a position of the log, from the events of that file.
+
+    Returns None if the file does not tell which were before it. Raises SourceUnavailable or
+    SourceRefused.
+    """
+    gtids: GtidSet | MariadbGtidSet | None = None
+    with file_dump(server, file) as events:
+        for event in events:
+            type_code = event.header.type_code
+            if gtids is None:
+                # The first events of a file tell of the files before it, also at position 4.
+                if type_code in _PREVIOUS_GTIDS:
+                    gtids = _previous_gtids(event)
+            elif event.position >= position or event.file != file:
+                break
+            elif type_code in _GTIDS and (gtid := gtid_of(event)) is not None:
+                add_gtid(gtids, gtid)
+    return gtids
 
 
 def _latest_us(event: Event) -> int:
@@ -143,7 +164,7 @@ def _latest_us(event: Event) -> int:
     return (event.header.timestamp + 1) * _US - 1
 
 
-def _gtids_before(event: Event) -> GtidSet | MariadbGtidSet:
+def _previous_gtids(event: Event) -> GtidSet | MariadbGtidSet:
     body = event.body
     if isinstance(body, MariadbGtidListEvent):
         return MariadbGtidSet.of(body.gtids)

@@ -14,14 +14,18 @@ from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.binlog.header import FIRST_POSITION
 from connector.foundation.errors import DecodeError, SourceRefused
 from connector.replication import dump_errors
-from connector.replication.log_search import find_time
+from connector.replication.log_search import find_time, gtids_before
 from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import StartPoint
-from connector.replication.start_validation import mariadb_point, require_position
+from connector.replication.start_validation import (
+    first_mariadb_point,
+    mariadb_point,
+    require_gtids,
+    require_position,
+)
 
 _US = 1_000_000
-_GTID_NEXT = re.compile(r"GTID_NEXT= '([^']+)'")
 _BEGUN = re.compile(r"((?:gtid|position):.*)\+([0-9]+)\+([0-9]+)", re.DOTALL)
 # Event types between transactions; those that begin with "Gtid" are not listed.
 _BETWEEN_TRANSACTIONS = frozenset(
@@ -56,9 +60,9 @@ def resolve_start(server: MysqlServer, start: str) -> StartPoint:
 
 
 def _earliest(server: MysqlServer) -> StartPoint:
-    first = next(iter(replication_status.binary_logs(server)))
     if server.identity.flavour == "mariadb":
-        return mariadb_point(server, first, FIRST_POSITION)
+        return first_mariadb_point(server)
+    first = next(iter(replication_status.binary_logs(server)))
     gtids = None
     if server.identity.gtid:
         gtids = GtidSet.parse(server.global_value("gtid_purged") or "")
@@ -112,23 +116,9 @@ def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
         )
     if server.identity.flavour == "mariadb":
         return mariadb_point(server, file, position)
-    gtids = _gtids_before(server, file, position) if server.identity.gtid else None
+    gtids = None
+    if server.identity.gtid:
+        # Before a dump of the file, which would end at such a transaction.
+        require_gtids(server, list(replication_status.binary_logs(server)), file, position)
+        gtids = gtids_before(server, file, position)
     return StartPoint("mysql", gtids, file, position)
-
-
-def _gtids_before(server: MysqlServer, file: str, position: int) -> GtidSet:
-    """Return every transaction before a position of MySQL's log, from the events of that file."""
-    gtids = GtidSet()
-    for row in replication_status.listed_events(server, file):
-        event_type, info = str(row["Event_type"]), str(row["Info"])
-        # It comes after position 4, and holds there, too.
-        if event_type == "Previous_gtids":
-            gtids = GtidSet.parse(info)
-        elif not event_type.startswith("Gtid"):
-            continue
-        elif int(str(row["Pos"])) >= position:
-            break
-        elif match := _GTID_NEXT.search(info):
-            for gtid in GtidSet.parse(match[1]):
-                gtids.add(gtid)
-    return gtids

@@ -26,6 +26,7 @@ from connector.foundation.errors.code import ErrorCode
 from connector.foundation.record_formats import utc_text
 from connector.replication import dump_errors, server_errors
 from connector.replication.log_search import log_head
+from connector.replication.protocol.commands import ComBinlogDump
 from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import StartPoint, shortened_gtids
@@ -47,9 +48,9 @@ def validate_start(
         _validate_gtids(server, gtids, same_files=same_files)
         # A configured start names no time of its file.
         if same_files or (point.file in logs and not point.file_created):
-            _require_gtids(server, point, logs)
+            require_gtids(server, list(logs), point.file, point.position)
     elif isinstance(gtids, MariadbGtidSet):
-        kept = _validate_mariadb_gtids(server, gtids, logs, deleted, same_files=same_files)
+        kept = _validate_mariadb_gtids(server, gtids, deleted, same_files=same_files)
         return replace(point, gtid_set=kept)
     elif point.file:
         require_position(server, point.file, point.position)
@@ -92,12 +93,35 @@ def require_position(server: MysqlServer, file: str, position: int) -> int:
 def mariadb_point(server: MysqlServer, file: str, position: int) -> StartPoint:
     """Return a position as the GTIDs before it, which MariaDB itself computes.
 
-    Raises SourceRefused for a position at which no event starts.
+    Raises SourceRefused for a position at which no event starts, and for one above 4 GiB.
     """
+    gtids = _gtids_before(server, file, position)
+    if gtids is not None:
+        return StartPoint("mariadb", gtids, file, position)
+    if position > ComBinlogDump.POSITION_MAX:
+        raise SourceRefused(
+            dump_errors.ABOVE_4_GIB, server=server.name, file=file, position=position
+        )
+    raise replication_status.no_event(server.name, file, position)
+
+
+def first_mariadb_point(server: MysqlServer) -> StartPoint:
+    """Return the start of MariaDB's log, with the GTIDs that were purged."""
+    first = ""
+    while True:
+        # The server may purge the file before it is asked about it.
+        before, first = first, next(iter(replication_status.binary_logs(server)))
+        gtids = _gtids_before(server, first, FIRST_POSITION)
+        if gtids is not None:
+            return StartPoint("mariadb", gtids, first, FIRST_POSITION)
+        if first == before:
+            raise replication_status.no_event(server.name, first, FIRST_POSITION)
+
+
+def _gtids_before(server: MysqlServer, file: str, position: int) -> MariadbGtidSet | None:
+    """Return the GTIDs before a position; None if MariaDB does not find the position."""
     (row,) = server.query(f"SELECT BINLOG_GTID_POS(%s, {position}) AS gtids", (file,))
-    if row["gtids"] is None:
-        raise replication_status.no_event(server.name, file, position)
-    return StartPoint("mariadb", MariadbGtidSet.parse(str(row["gtids"])), file, position)
+    return None if row["gtids"] is None else MariadbGtidSet.parse(str(row["gtids"]))
 
 
 def _is_position_known(server: MysqlServer, point: StartPoint, logs: dict[str, int]) -> bool:
@@ -154,11 +178,9 @@ def _validate_gtids(server: MysqlServer, gtids: GtidSet, *, same_files: bool) ->
         raise _lacks_mysql(server, ahead)
 
 
-def _require_gtids(server: MysqlServer, point: StartPoint, logs: dict[str, int]) -> None:
-    """Raise SourceRefused if a transaction without a GTID may come next."""
-    transaction = replication_status.transaction_without_gtid(
-        server, list(logs), point.file, point.position
-    )
+def require_gtids(server: MysqlServer, files: list[str], file: str, position: int) -> None:
+    """Raise SourceRefused if a transaction without a GTID may come next, in one of the files."""
+    transaction = replication_status.transaction_without_gtid(server, files, file, position)
     if transaction is not None:
         file, position = transaction
         raise SourceRefused(
@@ -169,13 +191,12 @@ def _require_gtids(server: MysqlServer, point: StartPoint, logs: dict[str, int])
 def _validate_mariadb_gtids(
     server: MysqlServer,
     gtids: MariadbGtidSet,
-    logs: dict[str, int],
     deleted: frozenset[int],
     *,
     same_files: bool,
 ) -> MariadbGtidSet:
     """Return the GTIDs without those of domains that the server has deleted."""
-    _require_unpurged(server, gtids, next(iter(logs)))
+    _require_unpurged(server, gtids)
     # A replica that was made from a backup logs what comes after the backup. It logs what it
     # receives before gtid_slave_pos counts it, so that is read first.
     received = _gtids(server, "gtid_slave_pos")
@@ -225,9 +246,9 @@ def _validate_mariadb_gtids(
     raise _lost(server, gone) if gone else _lacks(server, ahead)
 
 
-def _require_unpurged(server: MysqlServer, gtids: MariadbGtidSet, first_file: str) -> None:
+def _require_unpurged(server: MysqlServer, gtids: MariadbGtidSet) -> None:
     """Raise SourceRefused if the server has purged transactions that are not in `gtids`."""
-    purged = mariadb_point(server, first_file, FIRST_POSITION).gtid_set
+    purged = first_mariadb_point(server).gtid_set
     assert isinstance(purged, MariadbGtidSet)
     if purged <= gtids:
         return

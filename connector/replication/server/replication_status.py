@@ -17,7 +17,6 @@ from connector.replication.start_point import ServerIdentity
 
 # MySQL 8.2 renamed SHOW MASTER STATUS, 8.4 dropped the old name.
 _BINARY_LOG_STATUS_SINCE = (8, 2, 0)
-_EVENTS_PER_QUERY = 10_000
 # A file of MySQL begins with two of them, one of MariaDB with some more.
 _BETWEEN_TRANSACTIONS = frozenset(
     {"Format_desc", "Previous_gtids", "Rotate", "Stop"}
@@ -118,10 +117,12 @@ def next_events(
     ]
 
 
-def listed_events(
-    server: MysqlServer, file: str, position: int = FIRST_POSITION, page: int = _EVENTS_PER_QUERY
-) -> Iterator[dict[str, object]]:
-    """Yield the rows of SHOW BINLOG EVENTS for one file from `position` on, `page` at a time."""
+def _listed_events(server: MysqlServer, file: str, position: int) -> Iterator[dict[str, object]]:
+    """Yield the rows of SHOW BINLOG EVENTS for one file from `position` on.
+
+    A few at a time: a row can have a large statement.
+    """
+    page = _EVENTS_BEFORE_TRANSACTIONS + 1
     while True:
         rows = next_events(server, file, position, page)
         yield from rows
@@ -140,7 +141,7 @@ def has_transaction(
     names = list(files)
     for name in names[names.index(file) :]:
         if position < files[name]:
-            for row in listed_events(server, name, position, _EVENTS_BEFORE_TRANSACTIONS + 1):
+            for row in _listed_events(server, name, position):
                 if row["Event_type"] not in _BETWEEN_TRANSACTIONS:
                     return True
                 if int(str(row["End_log_pos"])) >= files[name]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -7,15 +8,15 @@ import pytest
 import local_stack
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.foundation.errors import SourceRefused
-from connector.replication import server_errors
-from connector.replication.dump import open_stream
+from connector.replication import dump_errors, server_errors
 from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import StartPoint
 from connector.replication.start_setting import resolve_start
-from connector.replication.start_validation import validate_start
+from connector.replication.start_validation import mariadb_point, validate_start
 from tests.foundation.errors.texts import text_of
 from tests.integration.source_server import Source, source_of
+from tests.integration.unchecked_stream import open_stream
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,6 +86,33 @@ def test_earliest_of_a_mariadb_holds_everything_that_was_purged(own_mariadb: Sou
         assert stream.receive(10.0)
 
 
+def test_earliest_of_a_mariadb_that_is_purging_is_what_it_still_has(
+    own_mariadb: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_mariadb.execute("CREATE DATABASE d", "FLUSH LOGS")
+    before = executed(own_mariadb)
+    own_mariadb.purge_to("binlog.000002")
+    now = replication_status.binary_logs
+    shown = iter([{"binlog.000001": 4}])
+    monkeypatch.setattr(
+        replication_status, "binary_logs", lambda server: next(shown, None) or now(server)
+    )
+    with MysqlServer.connect(own_mariadb.settings()) as server:
+        point = resolve_start(server, "earliest")
+    assert point == StartPoint("mariadb", MariadbGtidSet.parse(before), "binlog.000002", 4)
+
+
+def test_a_position_that_mariadb_cannot_compute_is_refused(mariadb: Source) -> None:
+    file, _ = status(mariadb)
+    with (
+        MysqlServer.connect(mariadb.settings()) as server,
+        pytest.raises(SourceRefused) as caught,
+    ):
+        mariadb_point(server, file, 2**32)
+    facts = {"server": mariadb.name, "file": file, "position": 2**32}
+    assert caught.value.text == text_of(dump_errors.ABOVE_4_GIB, **facts)
+
+
 def test_earliest_without_gtids_is_the_first_file(without_gtids: Source) -> None:
     assert resolve(without_gtids, "earliest") == StartPoint("mysql", None, "binlog.000001", 4)
 
@@ -150,16 +178,35 @@ def test_the_begin_of_a_file_comes_after_the_files_before_it(source: Source, sch
     assert (str(point.gtid_set), point.file, point.position) == (before, file, 4)
 
 
-def test_a_file_of_many_events_is_read_in_pages(
-    mysql: Source, monkeypatch: pytest.MonkeyPatch
+def test_a_position_after_large_statements_takes_little_memory(
+    mysql: Source, database: str
 ) -> None:
-    # The present file has what other tests did to this server.
-    mysql.execute("FLUSH LOGS", *["CREATE DATABASE pages", "DROP DATABASE pages"] * 5)
+    # Other tests share the present file.
+    mysql.execute("FLUSH LOGS", f"CREATE TABLE {database}.t (id INT)")
+    mysql.execute(
+        "SET SESSION binlog_rows_query_log_events = ON",
+        *[f"INSERT INTO {database}.t VALUES ({n}) /* {'x' * 2**20} */" for n in range(20)],
+    )
     file, position = status(mysql)
-    whole = resolve(mysql, f"position:{file}:{position}")
-    monkeypatch.setattr(replication_status, "_EVENTS_PER_QUERY", 3)
-    assert resolve(mysql, f"position:{file}:{position}") == whole
-    assert str(whole.gtid_set) == executed(mysql)
+    with MysqlServer.connect(mysql.settings()) as server:
+        tracemalloc.start()
+        try:
+            point = resolve_start(server, f"position:{file}:{position}")
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert str(point.gtid_set) == executed(mysql).replace("\n", "")
+    assert peak < 10 * 2**20
+
+
+def test_a_position_at_the_end_of_a_file_ignores_the_next_one(mysql: Source, database: str) -> None:
+    mysql.execute("FLUSH LOGS", f"CREATE TABLE {database}.t (id INT)")
+    file, position = status(mysql)
+    before = executed(mysql).replace("\n", "")
+    mysql.execute("FLUSH LOGS", f"INSERT INTO {database}.t VALUES (1)")
+    assert str(resolve(mysql, f"position:{file}:{position}").gtid_set) == before
+    ((size,),) = [row[1:2] for row in mysql.execute("SHOW BINARY LOGS") if row[0] == file]
+    assert str(resolve(mysql, f"position:{file}:{size}").gtid_set) == before
 
 
 def test_files_that_a_server_only_begins_have_no_transaction(source: Source, schema: str) -> None:
