@@ -2,21 +2,26 @@
 
 With binlog_format ROW the log has the rows that they change, so they matter only for sessions with
 another format. Triggers of followed tables do not matter: their statements name a followed table.
-The programs are read from `information_schema`, as far as the account sees them.
+A change of a view is one of the table below it. Programs and views are read from
+`information_schema`, as far as the account sees them.
 
 https://dev.mysql.com/doc/refman/8.4/en/information-schema-triggers-table.html
+https://dev.mysql.com/doc/refman/8.4/en/view-updatability.html
 """
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from connector.binlog.sql_text import TableName
 from connector.binlog.table_filter import TableFilter
+from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
 from connector.replication.server.mysql_server import MysqlServer
 from connector.rules.stored_programs import ProgramWrites, names_log_settings, program_writes
+from connector.rules.syntax_tree import view_text
 from connector.stream.source import table_errors
 from connector.stream.source.findings import RowLoggingGap
 from connector.stream.source.followed_tables import SYSTEM_LIST
@@ -42,12 +47,18 @@ _WITH_LOG_SETTINGS: Final = rf"""{_ROUTINES} routine_schema NOT IN ({SYSTEM_LIST
       routine_definition LIKE '%sql\_log\_bin%' OR routine_definition LIKE '%binlog\_format%'
       OR routine_definition LIKE '%binlog\_row\_image%')
 """
+_VIEWS_OF_NAMES: Final = """
+    SELECT 'view' AS kind, table_schema AS db, table_name AS name, '' AS of_table,
+      view_definition AS body
+    FROM information_schema.views
+    WHERE table_schema IN ({databases}) AND table_name IN ({names})
+"""
 _NAMES_PER_QUERY: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A trigger, an event, a procedure or a function; `body` is None if it is hidden."""
+    """A trigger, an event, a routine or a view; `body` is None, of a view "", if it is hidden."""
 
     kind: str
     database: str
@@ -56,18 +67,18 @@ class Program:
     body: str | None
 
 
-def _routines(server: MysqlServer, names: Iterable[TableName]) -> list[Program]:
-    """Return the stored routines with these names, and maybe others."""
+def _named(server: MysqlServer, query: str, names: Iterable[TableName]) -> list[Program]:
+    """Return what `query` has with these names, and maybe more."""
     wanted = sorted(names)
     programs: list[Program] = []
     for begin in range(0, len(wanted), _NAMES_PER_QUERY):
         some = wanted[begin : begin + _NAMES_PER_QUERY]
         databases = sorted({database for database, _ in some})
         own = sorted({name for _, name in some})
-        query = _OF_NAMES.format(
+        of_names = query.format(
             databases=", ".join(["%s"] * len(databases)), names=", ".join(["%s"] * len(own))
         )
-        programs += _programs(server, query, [*databases, *own])
+        programs += _programs(server, of_names, [*databases, *own])
     return programs
 
 
@@ -99,12 +110,8 @@ def program_gaps(
     gaps: dict[str, list[tuple[str, str]]] = {}
     programs = [*_programs(server, _TRIGGERS), *_programs(server, _EVENTS)]
     others = [program for program in programs if _is_elsewhere(program, tables)]
-    lower_case = server.variable("lower_case_table_names") == "1"
     for program, writes in _Writes(server).of(others):
-        names = writes.tables
-        if lower_case:
-            names = {(database.lower(), name.lower()) for database, name in names}
-        followed = sorted(".".join(name) for name in names if tables.follows(*name))
+        followed = sorted(".".join(name) for name in writes.tables if tables.follows(*name))
         if followed:
             code = table_errors.PROGRAMS
             if (
@@ -173,11 +180,23 @@ def _writes(program: Program) -> ProgramWrites:
     )
 
 
+def _through(view: Program) -> ProgramWrites:
+    """Return what a change of the view changes; of a join, nobody but the statement knows."""
+    body = view.body or ""
+    tables: tuple[TableName, ...] = ()
+    if len(body) <= _BODY_MAX:
+        with suppress(ConfigError):
+            tables = view_text(body).tables
+    return ProgramWrites(set(tables)) if len(tables) == 1 else ProgramWrites(unknown=[body])
+
+
 class _Writes:
-    """What programs write together with the routines that they call."""
+    """What programs write together with the routines that they call, also through views."""
 
     def __init__(self, server: MysqlServer) -> None:
         self._server = server
+        self._lower_case = server.variable("lower_case_table_names") == "1"
+        self._views: dict[TableName, ProgramWrites] = {}
         # By the name in small letters, because the names of routines have no case.
         self._procedures: dict[TableName, ProgramWrites] = {}
         self._functions: dict[TableName, ProgramWrites] = {}
@@ -186,8 +205,10 @@ class _Writes:
         """Yield each program with what it writes."""
         own = [(program, _writes(program)) for program in programs]
         self._read([writes for _, writes in own])
-        for program, writes in own:
-            yield program, self._with_routines(writes)
+        whole = [(program, self._with_routines(writes)) for program, writes in own]
+        self._read_views({name for _, writes in whole for name in writes.tables})
+        for program, writes in whole:
+            yield program, self._below_views(writes)
 
     def _read(self, callers: list[ProgramWrites]) -> None:
         """Read the routines that are called, and those that they call."""
@@ -200,10 +221,41 @@ class _Writes:
                 return
             asked |= names
             callers = []
-            for routine in _routines(self._server, names):
+            for routine in _named(self._server, _OF_NAMES, names):
                 known = self._functions if routine.kind == "function" else self._procedures
                 writes = known[_key((routine.database, routine.name))] = _writes(routine)
                 callers.append(writes)
+
+    def _read_views(self, names: set[TableName]) -> None:
+        """Read the views among `names`, and those below them."""
+        asked: set[TableName] = set()
+        while names := {self._table(name) for name in names} - asked:
+            asked |= names
+            views = _named(self._server, _VIEWS_OF_NAMES, names)
+            names = set()
+            for view in views:
+                writes = self._views[self._table((view.database, view.name))] = _through(view)
+                names |= writes.tables
+
+    def _below_views(self, writes: ProgramWrites) -> ProgramWrites:
+        whole = ProgramWrites(unknown=list(writes.unknown))
+        waiting, done = list(writes.tables), set[TableName]()
+        while waiting:
+            name = self._table(waiting.pop())
+            if name in done:
+                continue
+            done.add(name)
+            view = self._views.get(name)
+            if view is None:
+                whole.tables.add(name)
+            else:
+                waiting += view.tables
+                whole.unknown += view.unknown
+        return whole
+
+    def _table(self, name: TableName) -> TableName:
+        """Return the name as the server compares it."""
+        return (name[0].lower(), name[1].lower()) if self._lower_case else name
 
     def _with_routines(self, writes: ProgramWrites) -> ProgramWrites:
         whole = ProgramWrites(set(writes.tables), unknown=list(writes.unknown))

@@ -241,6 +241,24 @@ def test_check_lists_each_case_with_its_rule_and_what_to_do(rows: Source, tmp_pa
     assert found == "".join(expected)
 
 
+def test_what_is_written_through_views_is_listed(rows: Source) -> None:
+    rows.execute(
+        "CREATE VIEW other_rows.all_orders AS SELECT * FROM followed_rows.orders",
+        "CREATE VIEW other_rows.noted AS SELECT id, note FROM other_rows.all_orders WHERE id > 0",
+        "CREATE VIEW other_rows.pairs AS SELECT o.note, i.id FROM followed_rows.orders o "
+        "JOIN other_rows.inbox i ON o.id = i.id",
+        "CREATE TRIGGER other_rows.changed AFTER UPDATE ON other_rows.inbox FOR EACH ROW "
+        "UPDATE noted SET note = 'x' WHERE id = OLD.id",
+        f"CREATE EVENT other_rows.paired {ONCE_A_DAY} UPDATE pairs SET note = 'x'",
+    )
+    found = {(str(gap.problem.code), *place) for gap in gaps_of(rows) for place in gap.places}
+    written = "S672" if rows.is_mariadb else "S671"
+    trigger = "trigger other_rows.changed on inbox"
+    assert (written, trigger, "writes followed_rows.orders") in found
+    # Which table of a join is written is not looked up.
+    assert ("S673", "event other_rows.paired", "") in found
+
+
 def test_the_statements_that_check_shows_fix_what_it_lists(rows: Source) -> None:
     codes = {"S666", "S675"}
 
