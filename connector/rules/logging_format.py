@@ -168,10 +168,21 @@ def _of_other(facts: StatementFacts, session: SessionState, server: ServerVersio
     refusal = gtid_refusal(facts, session, server, as_rows=False)
     if refusal is not None:
         return Decision(LoggedAs.NOTHING, refusal.name, refusal=refusal)
-    logged = not session.row_format_stays and logs_temporary_tables(session.binlog_format, server)
-    if facts.kind in _TEMPORARY and not logged:
+    logged = logs_temporary_tables(session.binlog_format, server)
+    if facts.kind in _TEMPORARY and (session.row_format_stays or not logged):
+        return Decision(LoggedAs.NOTHING, _TEMPORARY_ROWS)
+    if not logged and _is_of_unlogged(facts, server):
         return Decision(LoggedAs.NOTHING, _TEMPORARY_ROWS)
     return Decision(LoggedAs.STATEMENT, "R-log-statement-format")
+
+
+def _is_of_unlogged(facts: StatementFacts, server: ServerVersion) -> bool:
+    """Return whether a server leaves out the statement if it left out the CREATE of the table."""
+    if facts.kind is Kind.DROP_TEMPORARY:
+        # Older servers do not remember it.
+        return server.is_mariadb or server.mysql_since(8, 0, 4)
+    tables = facts.written
+    return facts.kind is Kind.TRUNCATE and bool(tables) and all(each.temporary for each in tables)
 
 
 def logs_temporary_tables(binlog_format: BinlogFormat, server: ServerVersion) -> bool:

@@ -87,8 +87,8 @@ class TemporaryTables:
         self._tables[statement.name] = logged, transactional
         self._log(statement.text if logged else "", state, transactional=transactional)
 
-    def drop(self, statement: PlayedStatement, state: SessionState) -> None:
-        """Remove the table that the statement drops."""
+    def drop(self, statement: PlayedStatement, state: SessionState) -> bool:
+        """Remove the table that the statement drops; return whether the log tells of it."""
         created, transactional = self._tables.pop(statement.name)
         text = statement.text if created and not state.row_format_stays else ""
         # Older servers do not know whether a replica has the table; MariaDB remembers its CREATE.
@@ -96,6 +96,7 @@ class TemporaryTables:
         if not text and uncertain and not self._server.mysql_since(8, 0, 4):
             text = f"DROP TEMPORARY TABLE IF EXISTS `{statement.name}`"
         self._log(text, state, transactional=transactional)
+        return bool(text)
 
     def _log(self, text: str, state: SessionState, *, transactional: bool) -> None:
         """In a transaction, the statement goes to the TC and cannot be rolled back."""
@@ -338,7 +339,9 @@ class SessionModel:
             self._temporary.create(statement, self.state, logged=logged)
 
     def _drop_temporary(self, statement: PlayedStatement) -> None:
-        self._temporary.drop(statement, self.state)
+        is_logged = self._temporary.drop(statement, self.state)
+        # Only the session knows whether the CREATE was logged.
+        assert not is_logged or self._decision.logged_as is LoggedAs.STATEMENT
 
     def _create_select(self, statement: PlayedStatement) -> None:
         if not statement.fails:

@@ -8,7 +8,7 @@ import pytest
 
 from connector.rules.logging_format import LoggedAs, Refusal, decide_logging_format
 from connector.rules.server import BinlogFormat, Isolation, SessionState
-from connector.rules.statement_facts import Kind, StatementFacts
+from connector.rules.statement_facts import Kind, StatementFacts, TableUse
 from connector.rules.unsafe_statements import UnsafeReason
 from tests.rules.samples import (
     EXAMPLE,
@@ -68,6 +68,29 @@ def test_a_temporary_table_is_logged_as_text_in_mixed_format_until_mysql_8_0_4()
     assert decide_logging_format(facts, MIXED, MYSQL_5_7).logged_as is LoggedAs.STATEMENT
     assert decide_logging_format(facts, MIXED, MARIADB).logged_as is LoggedAs.STATEMENT
     assert decide_logging_format(facts, MIXED, MYSQL_8_0).logged_as is LoggedAs.NOTHING
+
+
+def test_the_end_of_a_temporary_table_is_logged_as_its_begin_was() -> None:
+    facts = StatementFacts(Kind.DROP_TEMPORARY)
+    assert decide_logging_format(facts, ROW, MYSQL_8_0).logged_as is LoggedAs.NOTHING
+    assert decide_logging_format(facts, MIXED, MYSQL_8_0).logged_as is LoggedAs.NOTHING
+    assert decide_logging_format(facts, STATEMENT, MYSQL_8_0).logged_as is LoggedAs.STATEMENT
+    assert decide_logging_format(facts, ROW, MARIADB).logged_as is LoggedAs.NOTHING
+    # The CREATE was logged, whatever statement has come since.
+    since = replace(MIXED, row_format_stays=True)
+    assert decide_logging_format(facts, since, MARIADB).logged_as is LoggedAs.STATEMENT
+    # The server does not know whether a replica has the table.
+    assert decide_logging_format(facts, ROW, MYSQL_5_7).logged_as is LoggedAs.STATEMENT
+
+
+def test_a_temporary_table_is_emptied_as_its_create_was_logged() -> None:
+    table = replace(T_TABLE, temporary=True)
+    facts = StatementFacts(Kind.TRUNCATE, (TableUse(table, writes=True),))
+    for server in (MYSQL_5_7, MYSQL_8_0, MARIADB):
+        assert decide_logging_format(facts, ROW, server).logged_as is LoggedAs.NOTHING
+        assert decide_logging_format(facts, STATEMENT, server).logged_as is LoggedAs.STATEMENT
+    lasting = StatementFacts(Kind.TRUNCATE, (TableUse(T_TABLE, writes=True),))
+    assert decide_logging_format(lasting, ROW, MYSQL_8_0).logged_as is LoggedAs.STATEMENT
 
 
 def test_consistency_of_gtids_refuses_both_kinds_of_tables_in_one_statement() -> None:
