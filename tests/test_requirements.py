@@ -9,6 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 NAME = re.compile(r"[A-Za-z0-9_-]+")
+# Servers in containers are for tests.
+OF_TESTS = {"containers"}
 
 
 def locked(file: str) -> dict[str, set[str]]:
@@ -36,8 +38,9 @@ def test_the_product_has_the_same_versions_as_the_tests() -> None:
 def test_the_product_has_its_extras_and_nothing_that_is_for_tests_alone() -> None:
     project = PROJECT["project"]
     wanted = names(project["dependencies"])
-    for requirements in project["optional-dependencies"].values():
-        wanted |= names(requirements)
+    for extra, requirements in project["optional-dependencies"].items():
+        if extra not in OF_TESTS:
+            wanted |= names(requirements)
     product = locked("requirements-product.lock").keys()
     assert wanted <= product
     others = [each for each in PROJECT["dependency-groups"]["dev"] if isinstance(each, str)]

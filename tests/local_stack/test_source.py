@@ -92,7 +92,8 @@ def test_two_choices_at_once_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LocalStackError) as caught:
         source_server(choice, tmp_path)
     assert caught.value.text == (
-        "the path of a mysqld and the address of a server exclude each other; choose one of them"
+        "the path of a mysqld, the address of a server and a container exclude each other; choose "
+        "one of them"
     )
 
 
@@ -103,4 +104,18 @@ def test_a_mysqld_as_a_mariadb_is_refused(tmp_path: Path) -> None:
     assert caught.value.text == (
         "the path of a mysqld serves MySQL, but the source is mariadb; choose mysql as the source, "
         "or leave the path out"
+    )
+
+
+def test_a_container_without_an_engine_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    with pytest.raises(LocalStackError) as caught:
+        source_server(SourceChoice(container=True), tmp_path).start()
+    assert caught.value.code is stack_errors.NO_ENGINE
+    text = caught.value.text
+    assert text.startswith("no Docker engine answers: ")
+    assert text.endswith(
+        "; start Docker, or use a private server or the address of a server of your own"
     )
