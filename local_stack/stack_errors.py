@@ -63,7 +63,7 @@ NOT_EXECUTED = failure(
 PLATFORM = failure(
     "P110",
     "private servers are available for Linux on x86_64, this is {system} on {machine}",
-    "start Docker, or give the address of a server of your own",
+    "start Docker and use `--container`, or give the address of a server of your own",
     cause="The programs that are fetched are built for one platform.",
     example={"system": "Darwin", "machine": "arm64"},
 )

@@ -23,6 +23,7 @@ def run(arguments: Namespace) -> int:
         directory=arguments.directory,
         mysqld=arguments.mysqld,
         address=arguments.address,
+        container=arguments.container,
     )
     # The servers' client libraries repeat on standard error what the demo reports better.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)

@@ -131,6 +131,11 @@ def demo(parser: ArgumentParser) -> None:
         help="Your own mysqld, instead of the downloaded one.",
     )
     parser.add_argument(
+        "--container",
+        action="store_true",
+        help="The official image of the source, by Docker, instead.",
+    )
+    parser.add_argument(
         "--address",
         metavar="[USER[:PASSWORD]@]HOST[:PORT]",
         help="Your own running server, instead.",

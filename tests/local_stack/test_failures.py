@@ -96,7 +96,7 @@ def test_a_platform_without_private_servers_is_refused(
         MariadbServer(tmp_path).start()
     assert caught.value.text == (
         "private servers are available for Linux on x86_64, this is Darwin on arm64; "
-        "start Docker, or give the address of a server of your own"
+        "start Docker and use `--container`, or give the address of a server of your own"
     )
 
 

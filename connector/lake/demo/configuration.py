@@ -181,3 +181,4 @@ class DemoOptions:
     directory: Path | None = None  # of all data and logs; a temporary one if None
     mysqld: Path | None = None  # a mysqld that the user has installed
     address: str | None = None  # [USER[:PASSWORD]@]HOST[:PORT] of a server that the user runs
+    container: bool = False  # the official image of the source, by Docker

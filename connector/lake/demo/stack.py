@@ -96,11 +96,13 @@ class DemoStack:
     def start_source(self) -> None:
         """Start the source, or check the server of the user."""
         options = self._options
-        choice = SourceChoice(options.source, options.mysqld, options.address)
+        choice = SourceChoice(options.source, options.mysqld, options.address, options.container)
         self._source = source_server(choice, self.directory.source)
         thrown_away = self.source_is_private and options.directory is None
-        # A clean stop of MySQL waits ten seconds for the thread that served the connector.
-        self._stack.callback(self._source.kill if thrown_away else self._source.stop)
+        # A clean stop of MySQL waits ten seconds for the thread that served the connector; it is
+        # needed to remove a container.
+        may_be_killed = thrown_away and not options.container
+        self._stack.callback(self._source.kill if may_be_killed else self._source.stop)
         self._source.start()
         self.log = SourceLog(self.source)
 
