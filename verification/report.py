@@ -6,6 +6,7 @@ version of its table with this row, and the first cut that has this version.
 
 import hashlib
 import json
+import math
 import secrets
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -362,6 +363,8 @@ def _value(value: object, *, with_values: bool) -> object:
         return None
     if not with_values:
         return hashlib.blake2b(repr(value).encode(), key=_KEY, digest_size=_HASH_BYTES).hexdigest()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no such numbers
     if isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, bytes):

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 from connector.foundation.errors import SourceUnavailable
 from connector.replication import dump_errors
 from verification.iceberg_check import IcebergResult
-from verification.report import Difference, TableResult, exit_code, report, report_lines
+from verification.report import (
+    Difference,
+    TableResult,
+    exit_code,
+    report,
+    report_lines,
+    visible_values,
+)
 from verification.run_progress import RunFigures, RunProgress
 from verification.source_moment import SourceMoment
 
@@ -125,3 +134,9 @@ def test_if_no_table_was_compared_none_is_equal() -> None:
     assert exit_code({left.verdict, late.verdict}) == 1
     assert report([left, TableResult("a.t")], with_values=True)["verdict"] == "equal"
     assert exit_code({left.verdict, TableResult("a.t").verdict}) == 0
+
+
+def test_numbers_that_json_does_not_have_are_texts() -> None:
+    values = {"a": float("nan"), "b": [float("-inf")], "c": 1.5}
+    shown = visible_values(values, with_values=True)
+    assert json.dumps(shown, allow_nan=False) == '{"a": "nan", "b": ["-inf"], "c": 1.5}'

@@ -21,7 +21,10 @@ _TEXTS: Final = frozenset({"char", "varchar", "text", "enum", "set"})
 _BYTES: Final = frozenset({"varbinary", "blob"})
 _DATES: Final[Mapping[str, str]] = {
     "date": "{}",
-    "midnight": "CAST(make_timestamp(epoch_us({})) AS DATE)",
+    "midnight": (
+        "CASE WHEN epoch_us({0}) % 86400000000 = 0 "
+        "THEN CAST(make_timestamp(epoch_us({0})) AS DATE) END"
+    ),
     "days since 1970": "DATE '1970-01-01' + CAST({} AS INTEGER)",
 }
 _MOMENTS: Final[Mapping[str, str]] = {

@@ -4,6 +4,7 @@ Names are equal, or equal without regard to case, or to case and `_`. Columns th
 programs add mark deleted rows, which are as good as absent, or are ignored.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -20,7 +21,7 @@ from stream_jobs.source.table_schema import TableSchema
 from verification.digests import Digest, digest_pairs, row_digests
 from verification.foreign import foreign_errors
 from verification.foreign.deletion_marks import MARKS, mark_among
-from verification.foreign.forms import Form, limited, of_source
+from verification.foreign.forms import Form, limited, of_source, shown_rows
 from verification.foreign.tolerance import NearRow, Tolerance, Tolerances, numbers_of
 
 _METADATA: Final = (
@@ -104,10 +105,12 @@ class ColumnNames:
         """
         found = cls()
         free = [name for name in names if name not in chosen.values()]
+        rest = [column["name"] for column in schema.columns if column["name"] not in chosen]
+        same = _same_names(rest, free)
         of_source = {column["name"].lower() for column in schema.columns}
         for column in schema.columns:
             name = column["name"]
-            own = chosen.get(name) or _same_name(name, free)
+            own = chosen.get(name) or same.get(name)
             if own is not None:
                 of_source.add(own.lower())
             if own is None or name in skipped:
@@ -122,14 +125,20 @@ class ColumnNames:
         return found
 
 
-def _same_name(name: str, names: Sequence[str]) -> str | None:
+def _same_names(names: Sequence[str], others: Sequence[str]) -> dict[str, str]:
+    """Return which of `others` has the name of each column, each once: equal names come first."""
+    found: dict[str, str] = {}
+    left, free = list(names), list(others)
     for form in (str, str.lower, _bare):
-        fitting = [other for other in names if form(other) == form(name)]
-        if len(fitting) == 1:
-            return fitting[0]
-        if fitting:
-            return None
-    return None
+        wanted, given = (Counter(map(form, each)) for each in (left, free))
+        same = {form(other): other for other in free}
+        found |= {
+            name: same[form(name)] for name in left if wanted[form(name)] == given[form(name)] == 1
+        }
+        # One that may be several is none of them.
+        left = [name for name in left if not given[form(name)]]
+        free = [other for other in free if other not in found.values()]
+    return found
 
 
 def _bare(name: str) -> str:
@@ -173,9 +182,8 @@ class ColumnMapping:
         encoded = pc.dictionary_encode(marks, null_encoding="encode")
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
-        dead = np.array(
-            [self._deletes(value) for value in encoded.dictionary.to_pylist()], np.bool_
-        )
+        every = shown_rows(pa.table({"mark": encoded.dictionary}))
+        dead = np.array([self._deletes(row["mark"]) for row in every], np.bool_)
         if not len(dead):
             return np.arange(raw.num_rows)
         return np.flatnonzero(~dead[encoded.indices.to_numpy()])

@@ -62,6 +62,9 @@ class FileReader:
         try:
             # Spark writes TIMESTAMP as INT96 by default.
             with pq.ParquetFile(source, coerce_int96_timestamp_unit="us") as reader:
+                if dead is not None:
+                    # It may end with the last dead row.
+                    dead = np.pad(dead, (0, max(0, reader.metadata.num_rows - len(dead))))
                 start = 0
                 for group in range(reader.num_row_groups):
                     begin, before = start, 0

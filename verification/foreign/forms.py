@@ -4,10 +4,12 @@ One column has one form in all of its rows: a DECIMAL is a decimal, a text, a do
 of Debezium in base64. `forms_of` returns the forms that a column of the target may have, the most
 usual one first; which one it has is decided by its rows (`column_mapping`).
 
-A value that is none of the source's type is *unfit*: it differs from every value.
+A value that is none of the source's type is *unfit*: it differs from every value. So is a time
+after the year 9999, which MySQL, and Python, cannot have.
 """
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -65,27 +67,30 @@ class Form(NamedTuple):
         array = _one(values)
         if self.reading.of_array is not None:
             try:
-                return Decoded(_cast(self.reading.of_array(array), self.kind), None)
+                found = _cast(self.reading.of_array(array), self.kind)
             except pa.ArrowException:
                 pass  # some value does not fit: each is tried alone
+            else:
+                return _within_calendar(found)
         return self._one_by_one(array)
 
     def _one_by_one(self, array: pa.Array) -> Decoded:
         unfit = np.zeros(len(array), np.bool_)
         found: list[object] = []
-        for place, value in enumerate(array.to_pylist()):
+        for place, scalar in enumerate(_python_values(array)):
             own = None
-            if value is not None:
-                try:
+            try:
+                value = scalar.as_py() if isinstance(scalar, pa.Scalar) else scalar
+                if value is not None:
                     own = self.reading.of_value(value)
-                except _UNFIT:
-                    unfit[place] = True
+            except _UNFIT:
+                unfit[place] = True
             found.append(own)
         try:
             values = pa.array(found, self.kind)
         except _UNFIT:
             values = self._fitting(found, unfit)
-        return Decoded(values, unfit if unfit.any() else None)
+        return _within_calendar(values, unfit)
 
     def _fitting(self, found: list[object], unfit: NDArray[np.bool_]) -> pa.Array:
         """Return the values that the type has, and mark the others."""
@@ -149,6 +154,58 @@ def limited(values: pa.Array, digits: int) -> pa.Array:
     if pa.types.is_decimal(kind) and digits < kind.scale:
         return pc.round(values, digits).cast(kind)
     return values
+
+
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
+
+
+def _within_calendar(values: pa.Array, unfit: NDArray[np.bool_] | None = None) -> Decoded:
+    """Return values, the times among them that MySQL cannot have as unfit."""
+    kind = values.type
+    if pa.types.is_date(kind):
+        first, last = pa.scalar(_FIRST.date(), kind), pa.scalar(_LAST.date(), kind)
+    elif pa.types.is_timestamp(kind):
+        first, last = (pa.scalar(each, pa.timestamp("us")).cast(kind) for each in (_FIRST, _LAST))
+    else:
+        return Decoded(values, unfit if unfit is not None and unfit.any() else None)
+    is_outside = pc.or_(pc.less(values, first), pc.greater(values, last)).fill_null(False)
+    outside = is_outside.to_numpy(zero_copy_only=False)
+    if outside.any():
+        values = pc.if_else(is_outside, pa.scalar(None, kind), values)
+    unfit = outside if unfit is None else unfit | outside
+    return Decoded(values, unfit if unfit.any() else None)
+
+
+def _python_values(values: pa.Array) -> Sequence[object]:
+    """Return values as Python has them; as scalars if it lacks one of them."""
+    try:
+        found: list[object] = values.to_pylist()
+    except _UNFIT:
+        return list(values)
+    return found
+
+
+def shown_rows(rows: pa.Table) -> list[dict[str, object]]:
+    """Return rows for people: the values of Python, and texts in columns with one that it lacks."""
+    columns = []
+    for values in map(_one, rows.columns):
+        try:
+            columns.append(values.to_pylist())
+        except _UNFIT:
+            columns.append([_text_of(values.slice(place, 1)) for place in range(len(values))])
+    names = rows.column_names
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _text_of(value: pa.Array) -> str | None:
+    if value.null_count:
+        return None
+    try:
+        text: str = value.cast(pa.string())[0].as_py()
+    except pa.ArrowException:
+        text = value.to_string(skip_new_lines=True)  # lists and structures have no text
+    return text
 
 
 def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -36,8 +36,10 @@ def integer(column: SchemaColumn, kind: pa.DataType) -> Sequence[form_parts.Read
             # Debezium's `bigint.unsigned.handling.mode=long`.
             readings.append(form_parts.Reading("number modulo 2^64", lambda value: value % wrap))
         return readings
-    if types.is_decimal(kind) or types.is_floating(kind):
+    if types.is_decimal(kind):
         return [form_parts.Reading("number", _whole, form_parts.same)]
+    if types.is_floating(kind):
+        return [form_parts.Reading("number", _whole, _whole_doubles)]
     if form_parts.is_text(kind):
         return [form_parts.Reading("text", _whole_of_text, _numbers_of_texts)]
     return [form_parts.Reading("unscaled bytes", _unscaled)] if form_parts.is_bytes(kind) else []
@@ -203,6 +205,13 @@ def _whole(value: Any) -> int:
     if int(value) != value:
         raise ValueError(value)
     return int(value)
+
+
+def _whole_doubles(values: pa.Array) -> pa.Array:
+    # As decimals, which BIGINT UNSIGNED is compared as, Arrow would round them.
+    if not pc.all(pc.equal(pc.trunc(values), values), min_count=0).as_py():
+        raise pa.ArrowInvalid
+    return values
 
 
 def _whole_of_text(value: str) -> int:

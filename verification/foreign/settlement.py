@@ -17,6 +17,7 @@ import pyarrow as pa
 from verification.digests import Digest, digest_pairs
 from verification.foreign.column_mapping import ColumnMapping, DecodedRows
 from verification.foreign.foreign_report import ForeignResult, RowDifference
+from verification.foreign.forms import shown_rows
 from verification.foreign.row_states import KeyStates, Moment, Value, Verdict, judge
 from verification.foreign.source_log import SourceLog
 from verification.foreign.source_rows import SourceRows
@@ -203,8 +204,8 @@ class Settlement:
 
     def _values(self, rows: DecodedRows, place: int) -> dict[str, object]:
         """Return the values of a row; those that are unfit as the target has them."""
-        values: dict[str, object] = rows.data.slice(place, 1).to_pylist()[0]
-        raw = rows.raw.slice(place, 1).to_pylist()[0]
+        values = shown_rows(rows.data.slice(place, 1))[0]
+        raw = shown_rows(rows.raw.slice(place, 1))[0]
         for name, pair in self._sides.mapping.pairs.items():
             if values[name] is None and rows.unfit[place]:
                 values[name] = raw[pair.target]

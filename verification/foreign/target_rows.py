@@ -13,6 +13,7 @@ from verification.checksums import Checksums
 from verification.digests import Digest, digest_pairs, places_of, row_digests
 from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping, DecodedRows
+from verification.foreign.forms import shown_rows
 from verification.foreign.target import NamedKeys, Target
 from verification.key_ranges import KeyRanges, numbers_of
 from verification.row_text import RowText
@@ -145,7 +146,7 @@ class TargetRows:
         places = np.flatnonzero(rows.unfit_keys)
         self.unfit_key_rows += len(places)
         room = max(0, _KEPT - len(self.unfit_keys))
-        self.unfit_keys += rows.raw.take(pa.array(places[:room], pa.int64())).to_pylist()
+        self.unfit_keys += shown_rows(rows.raw.take(pa.array(places[:room], pa.int64())))
         return _taken(rows, ~rows.unfit_keys)
 
 

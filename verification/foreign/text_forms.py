@@ -124,6 +124,9 @@ def _document(value: str | bytes) -> str:
 
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
+# A whole number outside of 64 bits is a double on both sides.
+_LEAST: Final = -(1 << 63)
+_LIMIT: Final = 1 << 64
 
 
 def _written(value: object) -> str:
@@ -133,7 +136,7 @@ def _written(value: object) -> str:
 def _plain(value: Any) -> object:
     """Return a document in which 1 and 1.0 are the same."""
     if isinstance(value, float):
-        return int(value) if value.is_integer() else value
+        return int(value) if value.is_integer() and _LEAST <= value < _LIMIT else value
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     return [_plain(part) for part in value] if isinstance(value, list) else value

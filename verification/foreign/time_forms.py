@@ -4,11 +4,13 @@ A date that no calendar has, such as 0000-00-00, is NULL on both sides.
 """
 
 import datetime as dt
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from connector.foundation.contract import SchemaColumn
 from verification.foreign.form_parts import Reading, decoded_kind, is_text, same
@@ -19,7 +21,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY: Final = 86_400
 # Parts of a second.
 _UNITS: Final = {"seconds": 1, "milliseconds": 1000, "microseconds": 10**6, "nanoseconds": 10**9}
-_NANO: Final = 1000  # nanoseconds of a microsecond
+_ZERO: Final = re.compile(r"0000-|\d{4}-(?:00-|\d\d-00)")
 _US: Final = 10**6
 
 
@@ -31,7 +33,7 @@ def date(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
     if types.is_date(kind):
         return [Reading("date", lambda value: value, same)]
     if types.is_timestamp(kind):
-        return [Reading("midnight", _date_of, lambda values: _naive(values).cast(pa.date32()))]
+        return [Reading("midnight", _date_of, _dates_of_midnights)]
     if types.is_integer(kind):
         days = Reading("days since 1970", _day, lambda values: values.cast(pa.int32()).cast(_DATE))
         return [days, *(_since_1970(unit, _date_of_us) for unit in _UNITS)]
@@ -137,6 +139,15 @@ def _date_of(value: datetime) -> dt.date:
     return value.date()
 
 
+def _dates_of_midnights(values: pa.Array) -> pa.Array:
+    # Arrow's own cast cuts the time of the day.
+    us = _naive(values).cast(pa.int64())
+    days = pc.divide(us, _DAY * _US)
+    if not pc.all(pc.equal(pc.multiply(days, _DAY * _US), us), min_count=0).as_py():
+        raise pa.ArrowInvalid
+    return days.cast(pa.int32()).cast(_DATE)
+
+
 def _date_of_us(value: int) -> dt.date:
     days, rest = divmod(value, _DAY * _US)
     if rest:
@@ -146,7 +157,8 @@ def _date_of_us(value: int) -> dt.date:
 
 def _is_zero(text: str) -> bool:
     """Return whether a text is a date that no calendar has."""
-    return text.startswith("0000-") or text[5:7] == "00" or text[8:10] == "00"
+    # A date without hyphens has other digits there.
+    return _ZERO.match(text) is not None
 
 
 def _date_of_text(text: str) -> dt.date | None:

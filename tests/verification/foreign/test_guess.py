@@ -83,6 +83,27 @@ def test_no_column_of_the_source_marks_deleted_rows(
     assert set(skipped) <= set(found.only_source)
 
 
+@pytest.mark.parametrize(
+    ("targets", "expected"),
+    [
+        (["user_name"], {"user_name": "user_name"}),
+        (["USERNAME"], {"username": "USERNAME"}),
+        (["UserName", "user_name"], {"user_name": "user_name", "username": "UserName"}),
+        # It may be either.
+        (["user__name"], {}),
+    ],
+)
+def test_a_column_of_the_target_is_one_of_the_source(
+    targets: list[str], expected: dict[str, str]
+) -> None:
+    names = [column(name, "int") for name in ("username", "user_name")]
+    found = ColumnNames.of(schema(*names), targets, {})
+    assert found.targets == expected
+    assert found.only_source == [own["name"] for own in names if own["name"] not in expected]
+    chosen = ColumnNames.of(schema(*names), ["user_name"], {"username": "user_name"})
+    assert chosen.targets == {"username": "user_name"}
+
+
 def test_a_column_whose_type_cannot_be_read_has_to_be_skipped(tmp_path: Path) -> None:
     table = schema(
         column("id", "int", key=1), column("note", "varchar"), column("place", "geometry")
