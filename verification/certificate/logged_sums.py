@@ -8,6 +8,8 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from connector.binlog.event import EventBody
+from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import file_number
@@ -20,7 +22,7 @@ from stream_jobs.errors import MirrorError
 from verification.certificate import range_sums
 from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping
-from verification.foreign.log_states import change_of, statement_on, with_times
+from verification.foreign.log_states import ROLLBACKS, change_of, statement_on, with_times
 from verification.foreign.logged_rows import LoggedImages, LoggedRows, Take
 from verification.foreign.row_states import Change
 from verification.foreign.source_log import log_since, opened_log, require_row_log
@@ -165,7 +167,7 @@ class LoggedSums:
         while (event := transaction.next_event()) is not None:
             rows = changed_rows_in(event)
             if rows is None:
-                if isinstance(event.body, QueryEvent) and self._is_opaque(event.body):
+                if self._is_opaque(event.body, own):
                     own.is_opaque = True
                     self._add(own)
             elif (rows.table_map.schema, rows.table_map.table) == self._names:
@@ -177,15 +179,20 @@ class LoggedSums:
             self._by_name[own.change.place] = own
             self._own.append(own)
 
-    def _is_opaque(self, body: QueryEvent) -> bool:
-        """Return whether a statement changes rows of the table that it does not name.
+    def _is_opaque(self, body: EventBody, own: TableTransaction) -> bool:
+        """Return whether an event of a transaction hides what this has changed in the table.
 
-        Rows of an XA transaction are in the log before anybody sees them. Raises MirrorError for a
-        statement after which the table has other columns.
+        Rows of an XA transaction are in the log before anybody sees them, and rows before a
+        rollback, if they are in the log, are no longer there. Raises MirrorError for a statement
+        after which the table has other columns.
         """
+        if not isinstance(body, QueryEvent):
+            return isinstance(body, MariadbGtidEvent) and body.prepared_xa
         statement = statement_on(self._names, body, ignores_case=self._source.ignores_case)
         if statement is None:
             return False
+        if statement.kind in ROLLBACKS:
+            return own.change.place in self._by_name
         if statement.kind in (StatementKind.XA, StatementKind.TRUNCATE):
             return True
         facts = {"table": ".".join(self._names), "statement": statement.kind.value}

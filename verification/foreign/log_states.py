@@ -4,6 +4,9 @@ Rows of an XA transaction are in the log when it is prepared, and nobody sees th
 XA COMMIT. So such a row keeps its value, and is unknown from the XA COMMIT or XA ROLLBACK on. If
 the log was not read from the XA START on, that holds for every row.
 
+Rows that were rolled back may be in the log, too, before a ROLLBACK (`stream/changes/receiver.py`).
+Such a row is unknown from then on.
+
 *Times.* MySQL 8.0.1 and later logs when a transaction was committed. Older servers and MariaDB log
 when a statement began, which may be long before its commit. There, a change counts as committed
 when the end of the log was first seen after it.
@@ -14,8 +17,9 @@ from typing import Final
 
 from connector.binlog.event import Event
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
+from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.query import QueryEvent
-from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent
+from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, XaPrepareEvent
 from connector.binlog.statement import Statement, StatementKind, statement_of
 from connector.binlog.transactions.transaction import Transaction, changed_rows_in, transactions_of
 from stream_jobs.errors import MirrorError
@@ -34,6 +38,7 @@ _CHANGES_COLUMNS: Final = frozenset(
         StatementKind.DROP_DATABASE,
     }
 )
+ROLLBACKS: Final = frozenset({StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO})
 
 
 class LogStates:
@@ -59,6 +64,9 @@ class LogStates:
         self._prepared: dict[str, dict[Digest, None]] = {}
         self._xid = ""
         self._is_xa = False
+        # The keys of the last transaction with rows, and its change.
+        self._keys: dict[Digest, None] = {}
+        self._change: Change | None = None
 
     def read(
         self,
@@ -83,7 +91,7 @@ class LogStates:
             while (event := transaction.next_event()) is not None:
                 rows = changed_rows_in(event)
                 if rows is None:
-                    self._statement(event, change, altered)
+                    self._other_event(event, change, altered)
                 elif (rows.table_map.schema, rows.table_map.table) == self._names:
                     self._rows.read(event, rows, change, self._take)
             if self._is_xa:
@@ -96,21 +104,33 @@ class LogStates:
             for digest in self.wanted - self.of_keys.keys():
                 self._begin(digest)
 
-    def _statement(
+    def _other_event(
         self, event: Event, change: Change, altered: Callable[[Statement], None] | None
     ) -> None:
         body = event.body
-        if not isinstance(body, QueryEvent):
-            return
-        statement = statement_on(self._names, body, ignores_case=self._ignores_case)
-        if statement is None:
-            return
-        if statement.kind is StatementKind.XA:
-            # Older files tell only since when rows differ: a guess would be wrong there.
-            self._xa(body.query.upper().split(), change, is_whole=altered is None)
-            return
+        # Older files tell only since when rows differ: a guess would be wrong there.
+        is_whole = altered is None
+        if isinstance(body, MariadbGtidEvent) and body.prepared_xa:
+            # MariaDB logs no XA START.
+            self._xa(["XA", "START", str(body.xid).upper()], change, is_whole=is_whole)
+        elif isinstance(body, XaPrepareEvent) and body.one_phase:
+            self._xa(["XA", "COMMIT", str(body.xid).upper()], change, is_whole=is_whole)
+        elif isinstance(body, QueryEvent):
+            statement = statement_on(self._names, body, ignores_case=self._ignores_case)
+            if statement is None:
+                return
+            if statement.kind is StatementKind.XA:
+                self._xa(body.query.upper().split(), change, is_whole=is_whole)
+            else:
+                self._statement(statement, change, altered)
+
+    def _statement(
+        self, statement: Statement, change: Change, altered: Callable[[Statement], None] | None
+    ) -> None:
         self._rows.flush(self._take)
-        if statement.kind is StatementKind.TRUNCATE:
+        if statement.kind in ROLLBACKS:
+            self._roll_back(change)
+        elif statement.kind is StatementKind.TRUNCATE:
             self._add_to_all(None, change)
         elif altered is None:
             facts = {"table": ".".join(self._names), "statement": statement.kind.value}
@@ -118,6 +138,12 @@ class LogStates:
         else:
             self._rows.restart()
             altered(statement)
+
+    def _roll_back(self, change: Change) -> None:
+        """Forget what rows of a transaction are: those before a savepoint are asked for, too."""
+        if self._change is change:
+            for digest in self._keys.keys() & self.of_keys.keys():
+                self.of_keys[digest].add(UNKNOWN, UNKNOWN, change)
 
     def _xa(self, words: list[str], change: Change, *, is_whole: bool) -> None:
         """Read `XA VERB XID`; with `is_whole`, a transaction without a start may have any rows."""
@@ -146,6 +172,9 @@ class LogStates:
         if key not in self.wanted:
             return
         states = self.of_keys.get(key) or self._begin(key)
+        if self._change is not change:
+            self._keys, self._change = {}, change
+        self._keys[key] = None
         if self._is_xa:
             states.add(before, before, change)
             self._prepared[self._xid][key] = None
@@ -162,13 +191,13 @@ class LogStates:
 def statement_on(
     names: tuple[str, str], body: QueryEvent, *, ignores_case: bool
 ) -> Statement | None:
-    """Return a statement if it tells of rows or columns of a table, or of an XA transaction.
+    """Return a statement if it tells of rows or columns of a table, of a rollback, or of XA.
 
     `ignores_case` says that the server takes names that differ in case for the same.
     """
     statement = statement_of(body)
     kind = statement.kind
-    if kind is StatementKind.XA:
+    if kind is StatementKind.XA or kind in ROLLBACKS:
         return statement
     if kind not in _CHANGES_COLUMNS and kind is not StatementKind.TRUNCATE:
         return None

@@ -32,6 +32,8 @@ from verification.foreign.source_rows import SourceRows
 _US: Final = 1_000_000
 # Clocks of servers go in steps, and old logs have whole seconds.
 _MARGIN_SECONDS: Final = 2
+# Older servers, and MariaDB, log when a statement began.
+_HAS_COMMIT_TIMES: Final = (8, 0, 1)
 # Of older files that are read to say since when rows differ.
 _HISTORY_BYTES: Final = 256 << 20
 
@@ -176,14 +178,18 @@ def log_since(settings: SourceSettings, since: float) -> tuple[StartPoint, int]:
     so far, it begins with its oldest file. Raises the errors of a server.
     """
     with MysqlServer.connect(settings) as server:
-        time = datetime.fromtimestamp(since, UTC)
+        time, identity = datetime.fromtimestamp(since, UTC), server.identity
         try:
-            return find_time(server, time.isoformat()), int(since * _US)
+            point = find_time(server, time.isoformat())
         except SourceRefused as error:
             if error.code is not dump_errors.BEFORE_LOGS:
                 raise
-            (row,) = server.query("SELECT UNIX_TIMESTAMP() AS now")
-            file, identity = next(iter(binary_logs(server))), server.identity
+            file = next(iter(binary_logs(server)))
             gtids = log_head(server, file).gtid_set if identity.gtid else None
             point = StartPoint(identity.flavour, gtids, file, FIRST_POSITION)
-            return point, int(str(row["now"])) * _US
+        else:
+            if identity.flavour == "mysql" and identity.version_number >= _HAS_COMMIT_TIMES:
+                return point, int(since * _US)
+        # Before the point, a long statement may have been committed that began before `since`.
+        (row,) = server.query("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) AS now")
+        return point, int(str(row["now"]))

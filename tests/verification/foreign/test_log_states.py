@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from connector.binlog.event import Event
+from connector.binlog.events.mariadb import FL_PREPARED_XA, MariadbGtidEvent
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.status_variables import StatusVariables
+from connector.binlog.events.transaction import XaXid
+from connector.binlog.gtid import MariadbGtid
 from connector.binlog.header import EventHeader, EventType
+from connector.reader import open_binlog
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from stream_jobs.errors import MirrorError
 from stream_jobs.source import table_schema as mirrored
 from stream_jobs.source.sequence import PackedSequence
+from tests.binlog.files.log_files import LogFile
+from tests.stream_jobs.topics import column
+from verification.digests import digest_pairs
 from verification.foreign import foreign_errors
-from verification.foreign.column_mapping import ColumnMapping, ColumnNames
+from verification.foreign.column_mapping import ColumnMapping, ColumnNames, ColumnPair
+from verification.foreign.forms import forms_of
 from verification.foreign.log_states import LogStates
 from verification.foreign.logged_rows import LoggedRows
 from verification.foreign.row_states import UNKNOWN, KeyStates
@@ -31,16 +41,29 @@ def states_of(
     mapping = ColumnMapping(compared, [], ColumnNames())
     rows = LoggedRows(TableSchema("shop", "orders", "", (), ()), mapping)
     states = LogStates(names, rows, frozenset({KEY}), ignores_case=ignores_case)
-    header = EventHeader(7, EventType.QUERY_EVENT, 1, 100, 0, 0)
+    bodies = [prepared(text[1:]) if text.startswith("*") else body(text) for text in statements]
     states.read(
         (
-            Event("binlog.000001", position, position + 100, header, body(text), b"")
-            for position, text in zip(itertools.count(1000, 100), statements, strict=False)
+            Event("binlog.000001", position, position + 100, header(own), own, b"")
+            for position, own in zip(itertools.count(1000, 100), bodies, strict=False)
         ),
         9_000_000,
     )
     states.complete()
     return states.of_keys
+
+
+def header(own: QueryEvent | MariadbGtidEvent) -> EventHeader:
+    is_gtid = isinstance(own, MariadbGtidEvent)
+    kind = EventType.GTID_EVENT if is_gtid else EventType.QUERY_EVENT
+    return EventHeader(7, kind, 1, 100, 0, 0)
+
+
+def prepared(name: str) -> MariadbGtidEvent:
+    """Return how MariaDB begins a transaction that is prepared with a name."""
+    return MariadbGtidEvent(
+        MariadbGtid(0, 1, 7), FL_PREPARED_XA, None, XaXid(1, name.encode(), b"")
+    )
 
 
 def body(text: str) -> QueryEvent:
@@ -75,6 +98,91 @@ def test_an_xa_transaction_ends_no_other_one() -> None:
     known = states_of(*starts, "XA COMMIT X'62',X'',1", "XA COMMIT X'61',X'',1")
     assert known == {}
     assert KEY in states_of(*starts[:2], "XA COMMIT X'62',X'',1", "XA COMMIT X'61',X'',1")
+    # MariaDB logs no XA START.
+    assert states_of("*ab", "XA ROLLBACK X'6162',X'',1") == {}
+    assert KEY in states_of("*ab", "XA ROLLBACK X'6163',X'',1")
+
+
+def states_of_log(log: LogFile) -> dict[int, list[Any]]:
+    """Return the states of rows of db.t, by their ids; a row by its name."""
+    columns = (column("id", "int", key=1), column("name", "varchar", charset="utf8mb4"))
+    compared = mirrored.TableSchema("db", "t", "", PackedSequence(0, 0), columns)
+    kinds = (pa.int32(), pa.string())
+    pairs = [
+        ColumnPair(own, own["name"], forms_of(own, kind)[0])
+        for own, kind in zip(columns, kinds, strict=True)
+    ]
+    mapping = ColumnMapping(compared, pairs, ColumnNames())
+    names = [*"abc"]
+    every = pa.table(
+        {
+            "id": pa.array([n for n in range(1, 9) for _ in names], kinds[0]),
+            "name": pa.array(names * 8),
+        }
+    )
+    keys = dict(zip(digest_pairs(mapping.keys(every)), every["id"].to_pylist(), strict=True))
+    rows = dict(zip(mapping.values(every), every["name"].to_pylist(), strict=True))
+    logged = LoggedRows(TableSchema("db", "t", "", columns, (0, 1)), mapping)
+    states = LogStates(("db", "t"), logged, frozenset(keys), ignores_case=False)
+    with open_binlog(log.data) as reader:
+        states.read(iter(reader), 9_000_000)
+    return {
+        keys[digest]: [rows.get(value, value) for value in own.values]  # type: ignore[arg-type]
+        for digest, own in states.of_keys.items()
+    }
+
+
+def test_rows_that_were_rolled_back_are_unknown() -> None:
+    log = LogFile()
+    log.transaction((1, "a"), (2, "a"))
+    log.gtid()
+    log.query("BEGIN")
+    log.table_map()
+    log.insert((3, "a"), (4, "b"))
+    log.query("ROLLBACK")
+    log.transaction((4, "c"))
+    assert states_of_log(log) == {
+        1: [None, "a"],
+        2: [None, "a"],
+        3: [None, "a", UNKNOWN],
+        4: [None, "b", UNKNOWN, "c"],
+    }
+
+
+def test_rows_after_a_rollback_to_a_savepoint_are_known() -> None:
+    log = LogFile()
+    log.gtid()
+    log.query("BEGIN")
+    log.query("SAVEPOINT `s`")
+    log.table_map()
+    log.insert((1, "a"))
+    log.query("ROLLBACK TO `s`")
+    log.table_map()
+    log.insert((1, "b"), (2, "b"))
+    log.add(EventType.XID_EVENT, bytes(8))
+    assert states_of_log(log) == {1: [None, "a", UNKNOWN, "b"], 2: [None, "b"]}
+
+
+def test_a_rollback_of_other_tables_hides_no_row() -> None:
+    log = LogFile()
+    log.transaction((1, "a"))
+    log.gtid()
+    log.query("BEGIN")
+    log.query("ROLLBACK")
+    assert states_of_log(log) == {1: [None, "a"]}
+
+
+def test_an_xa_transaction_of_one_phase_hides_its_rows() -> None:
+    log = LogFile()
+    log.gtid()
+    log.query("XA START X'61',X'',1")
+    log.table_map()
+    log.insert((1, "a"))
+    log.query("XA END X'61',X'',1")
+    xid = (1).to_bytes(4, "little") + (1).to_bytes(4, "little") + bytes(4) + b"a"
+    log.add(EventType.XA_PREPARE_LOG_EVENT, b"\1" + xid)
+    log.transaction((2, "b"))
+    assert states_of_log(log) == {1: [None, None, UNKNOWN], 2: [None, "b"]}
 
 
 def test_drop_database_drops_the_table() -> None:
