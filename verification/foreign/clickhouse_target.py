@@ -15,13 +15,14 @@ from typing import Any, Final
 import clickhouse_connect
 import pyarrow as pa
 from clickhouse_connect.driver.client import Client
-from clickhouse_connect.driver.exceptions import ClickHouseError
+from clickhouse_connect.driver.exceptions import ClickHouseError, ProgrammingError
 
 from stream_jobs.errors import MirrorError
 from verification.foreign import foreign_errors
 from verification.foreign.sql_target import Dialect, SqlColumn, SqlPlace, SqlTarget
 
-_CONNECT_SECONDS: Final = 10
+# Unless a URL has others.
+_OPTIONS: Final[dict[str, Any]] = {"connect_timeout": 10, "query_retries": 0}
 _SETTINGS: Final = {
     "final": 1,
     "output_format_arrow_string_as_string": 0,
@@ -204,7 +205,6 @@ def _failure(error: Exception, name: str, server: str = "") -> MirrorError:
 def opened(name: str, place: str) -> SqlTarget:
     """Return the target of a place. Raises ConfigError for another form, and MirrorError."""
     own = SqlPlace.of(place, name, Clickhouse.form)
-    options: dict[str, Any] = dict(own.options)
     try:
         client = clickhouse_connect.get_client(
             host=own.host,
@@ -213,10 +213,11 @@ def opened(name: str, place: str) -> SqlTarget:
             # As the client of ClickHouse takes it.
             password=own.password or os.environ.get("CLICKHOUSE_PASSWORD", ""),
             database=own.names[0],
-            connect_timeout=_CONNECT_SECONDS,
-            query_retries=0,
-            **options,
+            **{**_OPTIONS, **own.options},
         )
+    except (ProgrammingError, TypeError, ValueError) as error:
+        # An option that the driver does not know, or a value that it does not take.
+        raise MirrorError(foreign_errors.TARGET_REFUSED, target=name, said=error) from error
     except (ClickHouseError, OSError) as error:
         raise _failure(error, name, own.server) from error
     return SqlTarget(name, Clickhouse(client, own.names, name))

@@ -18,8 +18,10 @@ from verification.key_ranges import KeyRanges
 from verification.row_text import RowText
 from verification.source_table import RowKey
 
-# Candidates that are settled together: each group reads the log from its beginning.
-_CANDIDATES_MAX: Final = 100_000
+# Candidates that are settled together: each group reads the log from its beginning. Their rows are
+# in memory, so wide ones make smaller groups.
+_CANDIDATES: Final = (1_000, 100_000)
+_CANDIDATES_BYTES: Final = 256 * 1024 * 1024
 
 
 class ForeignLimits(NamedTuple):
@@ -50,6 +52,7 @@ class ForeignCheck:
         self._settlement = Settlement(sides, limits.lag_seconds, result)
         self._found: dict[Digest, RowDifference] = {}
         self._done = 0
+        self._candidates_max = max(_CANDIDATES)
 
     def run(self) -> None:
         """Compare. Raises the errors of reading."""
@@ -72,7 +75,7 @@ class ForeignCheck:
 
     def _unequal_ranges(self) -> KeyRanges | None:
         """Return the ranges whose rows have to be read; None for all rows."""
-        source, target, mapping, _ = self._sides
+        source, _, mapping, _ = self._sides
         key = source.key_number
         kinds_are_plain = all(
             pair.digits is None
@@ -92,7 +95,7 @@ class ForeignCheck:
             ServerChecksums(sessions.lent, pace, quoted, key, text) as sums,
         ):
             rounds = ChecksumRounds(sums, self._rows, text, self._count)
-            unequal = rounds.unequal(KeyRanges.whole(), target.rows)
+            unequal = rounds.unequal(KeyRanges.whole(), self._most_rows)
         self.result.state = self._rows.state
         self.result.rows += rounds.rows
         self.result.target_rows += rounds.rows
@@ -104,14 +107,18 @@ class ForeignCheck:
         result, mapping = self.result, self._sides.mapping
         result.state = self._rows.refresh()
         with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
-            near, count = mapping.tolerances, self._sides.target.rows
+            near, size = mapping.tolerances, 0
             are_near = near.near if near.names else None
-            index = RowIndex(Path(folder), count, len(near.names), are_near)
+            index = RowIndex(Path(folder), self._most_rows, len(near.names), are_near)
             for rows in self._rows.batches(ranges):
                 keys, digests = mapping.keys(rows.data), mapping.rows(rows.data, rows.unfit)
                 index.add(keys, digests, near.numbers(rows.data))
                 self._count(rows.data.num_rows)
+                size += rows.data.nbytes
             index.complete()
+            if size:
+                fitting = _CANDIDATES_BYTES * index.rows // size
+                self._candidates_max = min(max(fitting, min(_CANDIDATES)), max(_CANDIDATES))
             result.target_rows += index.rows
             self._note_unfit_keys()
             # Together, because what lags is waited for.
@@ -144,8 +151,8 @@ class ForeignCheck:
     def _surplus(self, index: RowIndex) -> Iterator[Mapping[Digest, RowKey]]:
         """Yield the keys that only the target had."""
         for unseen in index.unseen():
-            for start in range(0, len(unseen.first), _CANDIDATES_MAX):
-                end = min(start + _CANDIDATES_MAX, len(unseen.first))
+            for start in range(0, len(unseen.first), self._candidates_max):
+                end = min(start + self._candidates_max, len(unseen.first))
                 yield self._rows.keys_of(unseen.take(np.arange(start, end)))
 
     def _settle_all(self, pages: Iterator[Mapping[Digest, RowKey]]) -> None:
@@ -153,7 +160,7 @@ class ForeignCheck:
         candidates: dict[Digest, RowKey] = {}
         for page in pages:
             candidates |= page
-            if len(candidates) >= _CANDIDATES_MAX:
+            if len(candidates) >= self._candidates_max:
                 self._settle(candidates)
                 candidates = {}
             if self.result.has_more:
@@ -173,4 +180,9 @@ class ForeignCheck:
         """Show that so many more rows were read, of one side."""
         self._done += rows
         known = self._sides.target.rows
-        self._show(self._done, known + max(known, self._sides.source.estimated_rows))
+        self._show(self._done, known + self._most_rows)
+
+    @property
+    def _most_rows(self) -> int:
+        """About how many rows the larger side has: some targets do not know their own."""
+        return max(self._sides.target.rows, self._sides.source.estimated_rows)

@@ -12,12 +12,17 @@ from typing import Any, Final
 import psycopg
 import pyarrow as pa
 from psycopg import errors, sql
+from psycopg.conninfo import make_conninfo
 
 from stream_jobs.errors import MirrorError
 from verification.foreign import foreign_errors
 from verification.foreign.sql_target import Dialect, SqlColumn, SqlPlace, SqlTarget, table_of
 
-_CONNECT_SECONDS: Final = 10
+# Unless a URL has others.
+_OPTIONS: Final[dict[str, Any]] = {
+    "application_name": "binlog-connector verify",
+    "connect_timeout": "10",
+}
 _ROWS: Final = 20_000  # that are in memory at a time
 _SETTINGS: Final = " ".join(
     f"-c {name}={value}"
@@ -26,6 +31,8 @@ _SETTINGS: Final = " ".join(
         "DateStyle": "ISO",
         "extra_float_digits": "1",
         "default_transaction_read_only": "on",
+        # Between two reads, the source is read.
+        "idle_in_transaction_session_timeout": "0",
     }.items()
 )
 _COLUMNS: Final = """
@@ -97,17 +104,16 @@ class Postgresql(Dialect):
         database, *table = place.names
         self._table = sql.Identifier(*table).as_string()
         try:
-            self._connection = psycopg.connect(
+            own = make_conninfo(
                 host=place.host,
                 port=place.port,
                 user=place.user,
                 password=place.password,
                 dbname=database,
-                application_name="binlog-connector verify",
-                connect_timeout=_CONNECT_SECONDS,
                 options=_SETTINGS,
-                **dict[str, Any](place.options),
+                **{**_OPTIONS, **place.options},
             )
+            self._connection = psycopg.connect(own)
         except psycopg.Error as error:
             raise self._failure(error) from error
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ

@@ -71,16 +71,19 @@ def verify_tables(
         return SelectSession(source, settings.statement_seconds_max)
 
     with open_session() as session:
-        for choice in matching(session, tables):
-            result = ForeignResult(choice.name, choice.shown_target)
-            began = time.monotonic()
-            try:
+        choices = list(matching(session, tables))
+    for choice in choices:
+        result = ForeignResult(choice.name, choice.shown_target)
+        began = time.monotonic()
+        try:
+            # Each table has a session of its own: if one breaks, the next table can be compared.
+            with open_session() as session:
                 names = choice.database, choice.table
                 rows = SourceRows(session, open_session, names, pace)
                 compared(OneTable(source, rows, choice, limits, result), show)
-            except ConfigError:
-                raise
-            except ConnectorError as error:
-                result.error = error
-            result.seconds = time.monotonic() - began
-            yield result
+        except ConfigError:
+            raise
+        except ConnectorError as error:
+            result.error = error
+        result.seconds = time.monotonic() - began
+        yield result

@@ -20,7 +20,7 @@ from verification.source_table import RowKey, TypedRows
 _BYTES: Final = 8 * 1024 * 1024
 _KEYS_OF_A_SELECT: Final = 500
 _ESTIMATE: Final = (
-    "SELECT table_rows AS estimated FROM information_schema.tables "
+    "SELECT table_rows AS estimated, avg_row_length AS size FROM information_schema.tables "
     "WHERE table_schema = {} AND table_name = {}"
 )
 
@@ -42,6 +42,7 @@ class ServerTable:
         database, table = map(sql_text, name)
         (row,) = session.query(_ESTIMATE.format(database, table)) or ({},)
         self.estimated_rows = int(row.get("estimated") or 0)
+        self.row_bytes = int(row.get("size") or 0)  # about, on average
 
     def rows(self, where: str, names: Collection[str] | None = None) -> Iterator[pa.Table]:
         """Yield the rows of a condition, some at a time: all columns, or those of `names`."""

@@ -22,8 +22,8 @@ from verification.foreign.server_table import ServerTable
 from verification.key_ranges import KeyNumber, KeyRanges
 from verification.source_table import RowKey
 
-# Of the rows of a page that are in memory at a time.
-_BYTES: Final = 128 * 1024 * 1024
+# Of the bytes that a page may have: rows are not all of one size.
+_FILLED_PART: Final = 0.8
 
 
 class SourceRows:
@@ -84,7 +84,8 @@ class SourceRows:
     def _pages(self, where: str) -> Iterator[pa.Table]:
         after: list[bytes] = []
         settings = self.pace.settings
-        limit = settings.chunk_rows
+        most = settings.chunk_rows
+        limit = self._fitting(self._table.row_bytes, most)
         before, hint = time_limits(self.session, settings)
         kind = self.schema.name
         while True:
@@ -92,17 +93,26 @@ class SourceRows:
             writer = self.selected.writer()
             try:
                 with self.pace.read(self.session, Event(), kind) as turn:
-                    chunks = list(self.session.read_chunks(f"{before}{sql}", writer, _BYTES))
-                    turn.rows = sum(chunk.count for chunk, _ in chunks)
+                    pieces = self.session.read_chunks(
+                        f"{before}{sql}", writer, settings.chunk_bytes_max
+                    )
+                    page, is_whole = next(pieces)
+                    for _ in pieces:
+                        # Rows beyond the bytes of a page are read again with the next one.
+                        continue
+                    turn.rows = page.count
             except (SourceRefused, SourceUnavailable) as error:
                 if error.number not in TIMEOUTS or limit == 1:
                     raise
-                limit = max(1, limit // 2)
+                limit = most = max(1, limit // 2)
                 continue
-            count = 0
-            for chunk, _ in chunks:
-                yield from self._table.typed(chunk)
-                if chunk.count:
-                    count, after = count + chunk.count, chunk.last_key
-            if count < limit:
+            yield from self._table.typed(page)
+            if is_whole and page.count < limit:
                 return
+            after = page.last_key
+            limit = self._fitting(page.size // page.count, most)
+
+    def _fitting(self, row_bytes: int, most: int) -> int:
+        """Return how many rows of a size a page may have, `most` at most."""
+        fitting = int(self.pace.settings.chunk_bytes_max * _FILLED_PART) // max(1, row_bytes)
+        return max(1, min(fitting, most))

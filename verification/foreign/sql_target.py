@@ -17,6 +17,10 @@ from verification.foreign import foreign_errors
 from verification.foreign.target import Choose, NamedKeys
 
 _KEYS_OF_A_SELECT: Final = 500
+# What drivers are told by the other parts of a URL, or by this program alone.
+_PARTS: Final = frozenset(
+    {"user", "username", "password", "host", "port", "dbname", "database", "options", "conninfo"}
+)
 
 
 class SqlColumn(NamedTuple):
@@ -52,7 +56,8 @@ class SqlPlace(NamedTuple):
             host, port, parts = None, None, urlsplit("")
         own = tuple(map(unquote, parts.path.strip("/").split(".")))
         options = dict(parse_qsl(parts.query))
-        if not host or len(own) not in names or not all(own) or "password" in options:
+        is_named = host and len(own) in names and all(own)
+        if not host or not is_named or not _PARTS.isdisjoint(options):
             raise ConfigError(foreign_errors.SERVER_FORM, target=name, form=form)
         user, password = (
             None if part is None else unquote(part) for part in (parts.username, parts.password)

@@ -1,5 +1,6 @@
 """What a user names: tables of the source, their targets, and choices for columns."""
 
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -57,6 +58,9 @@ VERSIONED: Final[Mapping[str, Callable[[str, str], VersionedTarget]]] = {
     "iceberg": IcebergTarget,
 }
 _ANY: Final = frozenset("*?[")
+# Paths have no options: a certificate names all of a path.
+_OF_FILES: Final = re.compile(r"(?:^|=)(?:delta|parquet|iceberg):")
+_SHOWN_OPTIONS: Final = frozenset({"table", "warehouse"})
 
 
 class ColumnChoice(Section):
@@ -115,8 +119,8 @@ class TableChoice:
 
     @property
     def shown_target(self) -> str:
-        """The target without a password."""
-        return _without_password(self.target)
+        """The target without a password, and without values of options that may be secret."""
+        return _shown(self.target)
 
     def opened(self) -> Target:
         """Return the target. Raises ConfigError for a place that cannot be one."""
@@ -197,16 +201,27 @@ def _choice(text: str, name: str, target: str) -> TableChoice:
     if kind not in _KINDS:
         raise _wrong(text, f"{kind} is no kind of a target")
     if _KINDS[kind] is ServerTarget:
-        split_place(place, _without_password(target))
+        split_place(place, _shown(target))
     return TableChoice(database, table, target)
 
 
-def _without_password(text: str) -> str:
+def _shown(text: str) -> str:
+    """Return a text with a URL, without its password and the values of its options."""
     head, at, rest = text.rpartition("@")
     scheme, slashes, account = head.partition("://")
-    return f"{scheme}{slashes}{account.partition(':')[0]}{at}{rest}"
+    shown = f"{scheme}{slashes}{account.partition(':')[0]}{at}{rest}"
+    kind, slashes, url = shown.partition("://")
+    place, mark, query = url.partition("?")
+    if not mark or _OF_FILES.search(kind):
+        return shown
+    options = [option.partition("=") for option in query.split("&")]
+    names = "&".join(
+        f"{name}{equals}{value}" if name in _SHOWN_OPTIONS else name
+        for name, equals, value in options
+    )
+    return f"{kind}{slashes}{place}{mark}{names}"
 
 
 def _wrong(text: str, why: str) -> ConfigError:
-    facts = {"text": _without_password(text), "why": _without_password(why)}
+    facts = {"text": _shown(text), "why": _shown(why)}
     return ConfigError(foreign_errors.TARGET_FORM, kinds=list(_KINDS), **facts)

@@ -30,9 +30,10 @@ _RECEIVE_BYTES = 256 * 1024
 
 _COM_QUERY = b"\x03"
 
+# For a week, a session may be silent, such as while a table elsewhere is read.
 _SETTINGS = (
     "SET SESSION character_set_results = NULL, time_zone = '+00:00', sql_mode = '', "
-    "autocommit = 1, sql_select_limit = DEFAULT"
+    "autocommit = 1, sql_select_limit = DEFAULT, wait_timeout = 604800"
 )
 # Settings that only some servers have.
 _SOME_SETTINGS = {

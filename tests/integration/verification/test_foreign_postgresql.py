@@ -10,6 +10,7 @@ import pytest
 from connector.foundation.errors import ConfigError
 from local_stack.postgresql import PostgresqlServer, connect_postgresql, obstacle
 from local_stack.server import free_port
+from stream_jobs.errors import MirrorError
 from tests import forked_command
 from tests.integration.verification import foreign_tables
 from tests.integration.verification.foreign_tables import ForeignTable
@@ -182,6 +183,23 @@ def test_a_server_that_is_away_has_a_code(table: ForeignTable) -> None:
     assert foreign_errors.TARGET_AWAY.code in report["error"]
     assert f"127.0.0.1:{port}" in report["error"]
     assert "secret" not in str(report)
+
+
+def test_options_of_a_url_replace_those_of_the_driver(
+    server: PostgresqlServer, own: psycopg.Connection[Any]
+) -> None:
+    own.execute("CREATE TABLE orders (id INT)")
+    place = target_of(server).removeprefix("postgresql:")
+    target = opened("orders", f"{place}?connect_timeout=7&application_name=mine")
+    try:
+        found = own.execute("SELECT 1 FROM pg_stat_activity WHERE application_name = 'mine'")
+        assert len(found.fetchall()) == 1
+    finally:
+        target.close()
+    for option in ("autocommit=1", "nothing=1"):
+        with pytest.raises(MirrorError) as raised:
+            opened("orders", f"{place}?{option}")
+        assert raised.value.code is foreign_errors.TARGET_REFUSED
 
 
 @pytest.mark.parametrize(

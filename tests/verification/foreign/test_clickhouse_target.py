@@ -59,3 +59,15 @@ def test_a_place_without_a_table_is_refused() -> None:
         opened("clickhouse://host/orders", "//host/orders")
     assert raised.value.code is foreign_errors.SERVER_FORM
     assert "clickhouse://USER:PASSWORD@HOST:PORT/DATABASE.TABLE" in str(raised.value)
+
+
+def test_options_of_a_url_replace_those_of_the_driver() -> None:
+    place = f"//audit@127.0.0.1:{free_port()}/shop.orders"
+    for option, code in (
+        ("connect_timeout=3&query_retries=0", foreign_errors.TARGET_AWAY),
+        ("connect_timeout=soon", foreign_errors.TARGET_REFUSED),
+        ("nothing=1", foreign_errors.TARGET_REFUSED),
+    ):
+        with pytest.raises(MirrorError) as raised:
+            opened("clickhouse:…", f"{place}?{option}")
+        assert raised.value.code is code

@@ -64,6 +64,50 @@ def test_a_password_that_is_not_encoded_is_not_shown(place: str) -> None:
     assert "word" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [
+        ("postgresql://u:p@h/db.t?sslpassword=S3CRET", "postgresql://u@h/db.t?sslpassword"),
+        (
+            "clickhouse://h/db.t?access_token=S3CRET&secure=1",
+            "clickhouse://h/db.t?access_token&secure",
+        ),
+        ("postgresql://u:p@h/db.t?x=S3CRET@a", "postgresql://u@a"),
+        (
+            "iceberg-rest:https://c:S3CRET@h/p?table=a.b&warehouse=w&scope=S3CRET",
+            "iceberg-rest:https://c@h/p?table=a.b&warehouse=w&scope",
+        ),
+        # A certificate names all of a path.
+        ("delta:s3://lake/a?b=c", "delta:s3://lake/a?b=c"),
+    ],
+)
+def test_values_of_options_are_not_shown(target: str, shown: str) -> None:
+    assert read_choice(f"shop.orders={target}").shown_target == shown
+
+
+def test_values_of_options_are_not_in_errors() -> None:
+    with pytest.raises(ConfigError) as raised:
+        read_choice("shop.order?=redshift://u:p@h/db.t?token=S3CRET")
+    assert "redshift://u@h/db.t?token" in str(raised.value)
+    assert "S3CRET" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "mysql://u:a[b@h/db.t",
+        "iceberg-rest:https://u:a[b@h/p?table=a.b",
+        "postgresql://u:a[b@h/db.t",
+        *(f"postgresql://h/db.t?{name}=x" for name in ("user", "options", "host", "dbname")),
+        *(f"clickhouse://h/db.t?{name}=x" for name in ("database", "username", "port")),
+    ],
+)
+def test_a_url_that_names_no_table_or_a_part_twice_is_refused(target: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        read_choice(f"shop.orders={target}").opened()
+    assert raised.value.code is foreign_errors.SERVER_FORM
+
+
 class _Session:
     """A source with two tables."""
 
