@@ -14,11 +14,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from connector.binlog.arrow.batch_columns import CHANGE_NAMES
 from connector.binlog.arrow.batches import TableRows
 from connector.binlog.character_sets import character_decoder
 from connector.binlog.event import Event
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.table_map import TableMapEvent
+from connector.binlog.transactions.transaction import column_names
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import DecodeError
 from connector.stream.envelope.schemas.table_schema import TableSchema
@@ -97,7 +99,7 @@ class LoggedRows:
     def _read(self, event: Event, rows: RowsEvent, change: Change, take: Take) -> None:
         if self._table is None or not self._table.takes(rows.table_map):
             self.flush(take)
-            self._table = TableRows(rows, dates_as_text=True)
+            self._table = TableRows(rows, dates_as_text=True, names=_names(rows.table_map))
             self._map = rows.table_map
         table = self._table
         table.begin(event, rows, None, 0)
@@ -172,6 +174,14 @@ class LoggedRows:
         """Return the name of a column in a batch: its own, or its place."""
         own: str = batch.schema.names[self._places[name] + _FIRST_COLUMNS]
         return own
+
+
+def _names(table_map: TableMapEvent) -> list[str]:
+    """Return names of columns for a batch; one that a batch has anyway becomes its place."""
+    return [
+        f"@{place}" if name in CHANGE_NAMES else name
+        for place, name in enumerate(column_names(table_map), 1)
+    ]
 
 
 def _stored(column: SchemaColumn, values: pa.Array, kind: pa.DataType) -> pa.ChunkedArray:

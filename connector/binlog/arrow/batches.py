@@ -61,11 +61,14 @@ class _Layout:
 class TableRows:
     """Rows of one table with one definition, stored by column."""
 
-    def __init__(self, rows: RowsEvent, *, dates_as_text: bool) -> None:
+    def __init__(
+        self, rows: RowsEvent, *, dates_as_text: bool, names: list[str] | None = None
+    ) -> None:
         """Expect rows with the definition of an event's table map.
 
-        Raises EventError for a column that Arrow has no type for, or that cannot be read,
-        ConfigError for one with a name that every batch has.
+        `names` are those of the table's columns in the batch, their own by default. Raises
+        EventError for a column that Arrow has no type for, or that cannot be read, ConfigError for
+        one with a name that every batch has.
         """
         table_map = rows.table_map
         self.database = table_map.schema
@@ -76,7 +79,7 @@ class TableRows:
         self.seq: i64 = 0  # number of the next row
         self._rows = rows
         self._table_map = table_map
-        self._names = column_names(table_map)
+        self._names = column_names(table_map) if names is None else names
         types = self._types(dates_as_text=dates_as_text)
         fields = [pa.field(name, kind) for name, kind in zip(self._names, types, strict=True)]
         self._schema = pa.schema([*batch_columns.CHANGE, *fields])
