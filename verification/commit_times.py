@@ -27,6 +27,7 @@ from verification.pipeline import Pipeline
 # Each takes 24 bytes; of more, the older half is forgotten.
 _TRANSACTIONS_MAX: Final = 2_000_000
 _US: Final = 1_000_000
+_NO_LONGER_READ: Final = (SourceRefused, EventError, DecodeError)
 
 
 class FoundTimes(NamedTuple):
@@ -119,19 +120,24 @@ class CommitTimeCache:
 
     def _up_to_now(self, pipeline: Pipeline, cuts: CutStore) -> tuple[CommitTimes | None, str]:
         known = self._times
-        if known is None or (self._server_uuid, known.epoch) != (
+        if known is not None and (self._server_uuid, known.epoch) == (
             pipeline.server_uuid,
             pipeline.epoch,
         ):
             try:
-                known = _from_oldest(pipeline, cuts)
-            except (SourceUnavailable, SourceRefused) as error:
+                known.read_on()
+            except SourceUnavailable as error:
                 return None, str(error)
+            except _NO_LONGER_READ:
+                self._times = None  # its place in the log may be gone: a later cut may begin it
+            else:
+                return known, ""
+        try:
+            known = _from_oldest(pipeline, cuts)
             if known is None:
                 return None, "the mirror lists no cut that the log of the server still has"
-        try:
             known.read_on()
-        except (SourceUnavailable, SourceRefused, EventError, DecodeError) as error:
+        except (SourceUnavailable, *_NO_LONGER_READ) as error:
             return None, str(error)
         self._times, self._server_uuid = known, pipeline.server_uuid
         return known, ""

@@ -219,6 +219,7 @@ class ContinuousRun:
             differences=len(result.differences),
             intervals=len(result.intervals),
             **({"lost_columns": result.lost_columns} if result.lost_columns else {}),
+            **({"borders_note": result.borders_note} if result.borders_note else {}),
             repaired=len(result.repaired),
             transaction=result.transaction,
             **({} if result.changed_keys is None else {"changed_keys": result.changed_keys}),
