@@ -165,7 +165,8 @@ def _outcome(parser: ArgumentParser) -> None:
     group.add_argument(
         "--no-values",
         action="store_true",
-        help="With --mirror or --replica: print hashes instead of values, except for keys.",
+        help="With --mirror, --replica or --table: print hashes instead of values, except for "
+        "keys.",
     )
     group.add_argument(
         "--all",
@@ -217,8 +218,8 @@ def _part(parser: ArgumentParser) -> None:
         "--rows-per-second",
         type=whole_number(0),
         metavar="N",
-        help="With --mirror or --replica: read at most N rows a second at the source; 0: no limit. "
-        "[default: 0; verify.rows_per_second with --forever]",
+        help="With --mirror, --replica or --table: read at most N rows a second at the source; 0: "
+        "no limit. [default: 0; verify.rows_per_second with --forever]",
     )
     group.add_argument(
         "--pace",
@@ -231,7 +232,7 @@ def _part(parser: ArgumentParser) -> None:
         type=whole_number(1),
         default=1000,
         metavar="N",
-        help="With --mirror or --replica: stop comparing a table after N differences.",
+        help="With --mirror, --replica or --table: stop comparing a table after N differences.",
     )
     group.add_argument(
         "--patience",
