@@ -19,8 +19,6 @@ from connector.kafka.failures import MalformedResponse
 
 _US: Final = 1_000_000
 _TIME: Final = Struct("ll")
-# What a blocking socket raises when its time is over.
-_TIMEOUTS: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _LENGTH: Final = Struct(">i")
 _NUMBER: Final = Struct(">i")
 _RESPONSE_BYTES_MAX: Final = 256 << 20
@@ -41,11 +39,15 @@ class BrokerConnection:
         self._socket = logged_in.socket
         self._versions = logged_in.versions
         self._client_id = client_id
-        # By a timeout of its own, Python would call the system twice for each send and receive.
-        self._socket.settimeout(None)
-        limit = _TIME.pack(*divmod(round(timeout_seconds * _US), _US))
-        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
-            self._socket.setsockopt(socket.SOL_SOCKET, option, limit)
+        if isinstance(self._socket, ssl.SSLSocket):
+            # Python repeats a call of TLS on a blocking socket when the system's time for it is up.
+            self._socket.settimeout(timeout_seconds)
+        else:
+            # By a timeout of its own, Python would call the system twice for each send and receive.
+            self._socket.settimeout(None)
+            limit = _TIME.pack(*divmod(round(timeout_seconds * _US), _US))
+            for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
+                self._socket.setsockopt(socket.SOL_SOCKET, option, limit)
         # Of the last request, and of the last response.
         self._sent = self._received = 0
         # The start of the next response.
@@ -92,7 +94,8 @@ class BrokerConnection:
         """Send a request; some may wait for their responses."""
         try:
             self._socket.sendall(request)
-        except _TIMEOUTS as error:
+        except BlockingIOError as error:
+            # What a blocking socket raises when the system's time is up.
             raise TimeoutError from error
 
     def receive(self) -> bytes:
@@ -118,10 +121,16 @@ class BrokerConnection:
     def interrupt(self) -> None:
         """Have a send or a receive of another thread fail, and all that come."""
         with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+            if isinstance(self._socket, ssl.SSLSocket):
+                # Shut down the socket below TLS. TLS itself would drop its state, and the thread
+                # that sends would send its rest in clear.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+            else:
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close the socket."""
+        """Close the socket, and have a send or a receive of another thread fail."""
+        self.interrupt()
         self._socket.close()
 
     def _pieces(self, size: int) -> list[bytes]:
@@ -135,7 +144,7 @@ class BrokerConnection:
     def _read(self, size: int) -> bytes:
         try:
             data = self._socket.recv(size)
-        except _TIMEOUTS as error:
+        except BlockingIOError as error:
             raise TimeoutError from error
         if not data:
             raise ConnectionResetError

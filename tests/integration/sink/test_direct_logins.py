@@ -1,16 +1,28 @@
-"""Transactions are committed through TLS and logins, too."""
+"""Transactions are committed through TLS and logins, too, and no wait there is without end."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.foundation.errors import SinkUnavailable
 from connector.foundation.settings.sections import KafkaSettings
+from connector.stream.metrics.kafka_watch import KafkaWatch
+from connector.stream.metrics.pipeline_metrics import PipelineMetrics
+from connector.stream.progress.progress_record import progress_topic
 from connector.stream.sink.kafka_sink import KafkaSink
+from stream_jobs.errors import MirrorError
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.topics import BrokerConfig
+from tests.integration.harness import wait_until
 from tests.integration.sink.commits import PROGRESS, commit, publish
-from tests.integration.sink.test_direct_commits import delivered, warm
+from tests.integration.sink.test_direct_commits import LARGE, SMALL, delivered, warm
+from tests.integration.sink.test_large_commits import standing_still
 from tests.integration.start.kafka_doors import PASSWORD, USER, open_doors
+from tests.length import full_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,3 +69,38 @@ def test_transactions_go_through_every_door(doors: Doors, door: str, prefix: str
         assert delivered(doors.broker, prefix) == list(range(20))
     finally:
         sink.close()
+
+
+@full_only
+def test_nobody_waits_without_end_for_a_broker_that_stands_still(doors: Doors, prefix: str) -> None:
+    sinks = []
+    for size in (SMALL, LARGE):
+        own = settings(doors, "TLS", f"{prefix}-{size}").model_copy(
+            update={"request_timeout_seconds": 4, "transaction_timeout_seconds": 10}
+        )
+        sinks.append(KafkaSink(own, "pipe", "a", 1 << 20))
+        warm(sinks[-1], own.topic_prefix)
+        publish(sinks[-1], own.topic_prefix, range(3), size)
+    place = progress_topic(own.topic_prefix), 0
+    facts = BrokerConfig(tuple(own.bootstrap_servers), 4, tuple(own.login_arguments().items()))
+    metrics = PipelineMetrics("pipe")
+    # What waits without end does so until the broker goes on.
+    with ThreadPoolExecutor() as pool, closing(KafkaClient(facts)) as mirror:
+        mirror.fetch({place: 0})
+        watch = KafkaWatch(own, metrics)
+        try:
+            wait_until(lambda: metrics.kafka.up, metrics.kafka.words)
+            with standing_still(doors.broker):
+                commits = [pool.submit(commit, sink, PROGRESS) for sink in sinks]
+                fetches = [pool.submit(mirror.fetch, {place: 0}) for _ in range(2)]
+                for each in commits:
+                    assert isinstance(each.exception(timeout=60), SinkUnavailable)
+                for each in fetches:
+                    assert isinstance(each.exception(timeout=60), MirrorError)
+                wait_until(lambda: metrics.kafka.lost, metrics.kafka.words)
+                for sink in sinks:
+                    pool.submit(sink.close).result(timeout=60)
+        finally:
+            watch.close()
+            for sink in sinks:
+                sink.close()
