@@ -10,6 +10,7 @@ https://kafka.apache.org/protocol#The_Messages_SaslHandshake
 import socket
 import ssl
 import struct
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -141,8 +142,13 @@ def _asked(session: socket.socket) -> bytes:
     head = struct.pack(">hhih", _SASL_HANDSHAKE, 1, _CORRELATION, len(_CLIENT))
     request = head + _CLIENT + struct.pack(">h", 0)
     session.sendall(struct.pack(">i", len(request)) + request)
+    until = time.monotonic() + _SECONDS
     answer = b""
     while len(answer) < _ANSWER_BYTES_MAX:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        session.settimeout(left)
         received = session.recv(_ANSWER_BYTES_MAX)
         answer += received
         if not received or answer.startswith(_TLS_ALERT) or _is_whole(answer):
@@ -167,6 +173,8 @@ def _mechanisms(answer: bytes) -> list[str] | None:
     texts = []
     at = _ANSWER_HEAD.size
     for _ in range(count):
+        if at >= len(answer):
+            return None
         end = at + 2 + int.from_bytes(answer[at : at + 2])
         texts.append(answer[at + 2 : end].decode(errors="replace"))
         at = end

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 import ssl
+import struct
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from connector.foundation.errors import SinkUnavailable
 from connector.foundation.errors.code import End
 from connector.foundation.settings.sections import KafkaSettings
-from connector.kafka import connection_errors
+from connector.kafka import connection_errors, listener
 from connector.kafka.listener import listener_problem
 from connector.stream.sink.checks import check_limits
 from local_stack.server import HOST, free_port
@@ -56,10 +58,45 @@ def said(port: int, protocol: str) -> str:
     return found.text
 
 
-@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\2ab"])
+# An answer of Kafka, but for a count of mechanisms that are not there.
+COUNT_ALONE = struct.pack(">iihi", 10, 7, 0, 0x7FFF_FFFF)
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\2ab", COUNT_ALONE]
+)
 def test_a_server_that_is_not_kafka(answer: bytes) -> None:
     with answering(answer) as port:
         assert said(port, "PLAINTEXT") == text_of(connection_errors.NOT_KAFKA)
+
+
+def test_an_answer_that_comes_byte_by_byte_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listener, "_SECONDS", 0.5)
+    is_over = threading.Event()
+    with socket.create_server((HOST, 0)) as server:
+
+        def serve() -> None:
+            session, _ = server.accept()
+            with session, suppress(OSError):
+                for _ in range(80):
+                    session.sendall(b"\1")
+                    if is_over.wait(0.1):
+                        return
+
+        threading.Thread(target=serve, daemon=True).start()
+        port = server.getsockname()[1]
+        started = time.monotonic()
+        try:
+            found = listener_problem(HOST, port, config("PLAINTEXT"), ssl.create_default_context)
+            seconds = time.monotonic() - started
+        finally:
+            is_over.set()
+    assert found is not None
+    # The second connection, with TLS, is never taken.
+    assert found.code is connection_errors.NOT_KAFKA
+    assert seconds < 5
 
 
 def test_a_server_that_speaks_neither_tls_nor_kafka() -> None:
