@@ -20,6 +20,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import itemgetter
 from types import SimpleNamespace
@@ -51,6 +52,8 @@ _CONNECT_SECONDS_MAX = 10.0
 # The same for a broker that has answered before.
 _SETUP_SECONDS_MAX = 5.0
 _MS = 1000
+# So many addresses are asked at a time why they are not reached.
+_ASKED_MAX = 32
 # A refused login, before any request.
 _LOGIN_REFUSALS = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
 
@@ -218,27 +221,37 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
         """Connect to a broker at its announced address; return host, port, reason of each."""
         failures = []
         # One that is connected already comes first.
-        for broker in sorted(
-            self.cluster.brokers(), key=lambda each: each.node_id not in self._conns
-        ):
-            try:
-                self.reached = await self.get_connection(broker.node_id, _CONNECT_SECONDS_MAX * _MS)
-            except _LOGIN_REFUSALS:
-                raise
-            except errors.KafkaError as error:
-                failures.append((broker.host, broker.port, str(error)))
-            else:
-                return []
+        brokers = sorted(self.cluster.brokers(), key=lambda each: each.node_id not in self._conns)
+        # If it is not reached, the others are tried at the same time: each may take its whole time.
+        for group in brokers[:1], brokers[1:]:
+            attempts = [
+                self._net.call_soon_with_future(self._connected, broker.node_id) for broker in group
+            ]
+            for broker, attempt in zip(group, attempts, strict=True):
+                try:
+                    self.reached = await attempt
+                except _LOGIN_REFUSALS:
+                    raise
+                except errors.KafkaError as error:
+                    failures.append((broker.host, broker.port, str(error)))
+                else:
+                    return []
         return failures
 
+    async def _connected(self, node_id: object) -> Any:
+        return await self.get_connection(node_id, _CONNECT_SECONDS_MAX * _MS)
+
     def _unreached(self, failures: list[tuple[str, int, str]]) -> BrokersUnreachable:
-        addresses = []
-        for host, port, error in sorted(failures):
-            facts = {
-                "address": f"{host}:{port}",
-                "why": _problem(host, port, self.config) or error,
-            }
-            addresses.append(Message(connection_errors.AT_ADVERTISED, facts))
+        failures.sort()
+        with ThreadPoolExecutor(_ASKED_MAX) as pool:
+            problems = pool.map(lambda each: _problem(*each[:2], self.config), failures)
+            addresses = [
+                Message(
+                    connection_errors.AT_ADVERTISED,
+                    {"address": f"{host}:{port}", "why": problem or error},
+                )
+                for (host, port, error), problem in zip(failures, problems, strict=True)
+            ]
         return BrokersUnreachable(
             Message(connection_errors.ADVERTISED, {"addresses": addresses}), definite=False
         )

@@ -1,4 +1,4 @@
-"""A search among brokers that do not answer ends when it is interrupted."""
+"""A search among brokers that do not answer ends, also when it is interrupted."""
 
 from __future__ import annotations
 
@@ -68,4 +68,15 @@ def test_an_interrupted_search_asks_no_other_broker() -> None:
     brokers.are_back = True
     cluster.refresh(["t"])
     assert cluster.leader_of(("t", 0)) == broker_socket.NODE
+    cluster.close()
+
+
+def test_brokers_are_found_again_after_a_few_that_do_not_answer() -> None:
+    brokers = SilentBrokers()
+    brokers.is_late.set()
+    cluster = Cluster(SETTINGS, brokers.network())
+    with pytest.raises(ConnectionResetError):
+        cluster.refresh(["t"])
+    assert len(brokers.tried) == len(set(brokers.tried)) == 3
+    assert brokers.searches == 2
     cluster.close()

@@ -8,18 +8,25 @@ import socket
 import ssl
 import subprocess
 import sys
-from contextlib import closing
+import time
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
+import pytest
 from kafka import KafkaAdminClient
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
+from kafka.protocol.metadata import MetadataResponse
 
-from connector.kafka import kafka_python
+from connector.kafka import connection_errors, kafka_python, listener
+from connector.kafka.failures import BrokersUnreachable
+from local_stack.server import HOST
 
 PROJECT = Path(__file__).parents[2]
+BROKERS = 12
 PRODUCT = "connector", "stream_jobs", "verification", "local_stack"
 
 
@@ -109,3 +116,35 @@ print(read().__name__)
     command = sys.executable, "-c", program
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("ListOffsetsResponse_v7\n", "")
+
+
+# The client forgets sockets that are not connected yet without closing them.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_announced_addresses_that_do_not_answer_are_tried_at_the_same_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kafka_python, "_CONNECT_SECONDS_MAX", 1.0)
+    monkeypatch.setattr(listener, "_SECONDS", 0.5)
+    with ExitStack() as listening:
+        # Their system accepts connections that they never take.
+        servers = [listening.enter_context(socket.create_server((HOST, 0))) for _ in range(BROKERS)]
+        addresses = [server.getsockname() for server in servers]
+
+        def announce(manager: Any, *_: object) -> None:
+            brokers = [
+                MetadataResponse.MetadataResponseBroker(node_id=node, host=host, port=port)
+                for node, (host, port) in enumerate(addresses)
+            ]
+            response = MetadataResponse(brokers=brokers, topics=[], cluster_id="", controller_id=0)
+            response.API_VERSION = 4
+            manager.cluster.update_metadata(response)
+
+        monkeypatch.setattr(KafkaConnectionManager, "bootstrap", announce)
+        started = time.monotonic()
+        with pytest.raises(BrokersUnreachable) as caught:
+            kafka_python.find_brokers({"bootstrap_servers": ["127.0.0.1:1"]}, 1)
+        seconds = time.monotonic() - started
+    assert caught.value.message.code is connection_errors.ADVERTISED
+    assert all(f"{host}:{port}" in str(caught.value) for host, port in addresses)
+    # One alone takes 2 s.
+    assert seconds < BROKERS
