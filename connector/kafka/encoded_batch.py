@@ -188,7 +188,9 @@ class InFlightBatches:
 
     def __init__(self) -> None:
         """Start the thread; `close` ends it."""
-        self._batches: set[EncodedBatch] = set()
+        # Of each batch the bytes that are counted.
+        self._batches: dict[EncodedBatch, int] = {}
+        self._bytes = 0
         self._lock = threading.Lock()
         # Why every wait is in vain.
         self._failure: Exception | None = None
@@ -200,26 +202,28 @@ class InFlightBatches:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all batches, as they are in memory."""
-        with self._lock:
-            return sum(records.size_in_bytes() for records in self._batches)
+        """Bytes of all batches, as they are in memory once they are compressed."""
+        return self._bytes
 
     def add(self, records: EncodedBatch) -> None:
         """Count a batch, and have it compressed."""
+        size = records.size_in_bytes()
         with self._lock:
-            self._batches.add(records)
+            self._batches[records] = size
+            self._bytes += size
         self._ahead.put(records)
 
     def discard(self, records: EncodedBatch) -> None:
         """Forget a batch."""
         with self._lock:
-            self._batches.discard(records)
+            self._bytes -= self._batches.pop(records, 0)
         self._news.set()
 
     def clear(self) -> None:
         """Forget all batches."""
         with self._lock:
             self._batches.clear()
+            self._bytes = 0
         self._news.set()
 
     def notify(self) -> None:
@@ -259,4 +263,12 @@ class InFlightBatches:
     def _compress(self) -> None:
         while (records := self._ahead.get()) is not None:
             records.compress()
+            self._count_again(records)
             self._news.set()
+
+    def _count_again(self, records: EncodedBatch) -> None:
+        size = records.size_in_bytes()
+        with self._lock:
+            if records in self._batches:
+                self._bytes += size - self._batches[records]
+                self._batches[records] = size

@@ -18,6 +18,7 @@ from connector.kafka.cluster import NETWORK, Cluster, Network
 from connector.kafka.encoded_batch import CODECS, EncodedBatch, InFlightBatches
 from connector.kafka.failures import Action, TimedOut, action_of
 from connector.kafka.transaction_client import TransactionClient
+from connector.kafka.transaction_requests import PartitionId
 from connector.kafka.transaction_writer import TransactionInFlight, TransactionWriter
 
 # A larger transaction is written by another thread, while this one encodes.
@@ -47,8 +48,9 @@ class TransactionalProducer:
         """
         self._timeout_seconds = timeout_seconds
         self._codec = CODECS[compression]
-        # Batches of the open transaction that was given to nobody yet.
-        self._held: list[EncodedBatch] = []
+        # Batches of the open transaction that was given to nobody yet: one for each partition.
+        self._held: dict[PartitionId, EncodedBatch] = {}
+        self._held_bytes = 0
         # What the thread has: the open transaction, and the one that is being committed.
         self._open: TransactionInFlight | None = None
         self._ending: TransactionInFlight | None = None
@@ -72,7 +74,7 @@ class TransactionalProducer:
     @property
     def in_flight_bytes(self) -> int:
         """Bytes of batches that Kafka has not acknowledged yet, as they are in memory."""
-        return self._in_flight.bytes + sum(held.size_in_bytes() for held in self._held)
+        return self._in_flight.bytes + self._held_bytes
 
     def partitions_for(self, topic: str) -> set[int]:
         """Return the partitions of a topic; a new one is waited for."""
@@ -97,8 +99,9 @@ class TransactionalProducer:
         """
         records = EncodedBatch(batch, self._codec)
         fits = self.in_flight_bytes + records.size <= in_flight_bytes_max
-        if self._open is None and fits and _is_small([*self._held, records]):
-            self._held.append(records)
+        if self._open is None and fits and self._stays_small(records):
+            self._held[records.partition_id] = records
+            self._held_bytes += records.size
             return
         self.wake()
         self._await(
@@ -112,8 +115,7 @@ class TransactionalProducer:
 
     def wake(self) -> None:
         """Send what is queued."""
-        held, self._held = self._held, []
-        self._send(held)
+        self._send(self._taken())
 
     def interrupt(self, error: KafkaError) -> None:
         """Have every wait end with `error`; any thread may call it."""
@@ -131,7 +133,7 @@ class TransactionalProducer:
         then the outcome may be unknown.
         """
         self.finish_commit()
-        held, self._held = self._held, []
+        held = self._taken()
         if self._writer is not None and self._open is not None:
             self._send(held)
             self._writer.end(self._open, commit=True)
@@ -154,7 +156,7 @@ class TransactionalProducer:
         A commit that has begun is awaited, not aborted. After any failure, this producer is of no
         use any more.
         """
-        self._held.clear()
+        self._taken()
         seconds = min(_ABORT_SECONDS, self._timeout_seconds)
         # If it fails, the commit is aborted as well.
         with suppress(KafkaError, OSError):
@@ -174,6 +176,19 @@ class TransactionalProducer:
         self._client.close()
         self._cluster.close()
         self._in_flight.close()
+
+    def _stays_small(self, records: EncodedBatch) -> bool:
+        """Return whether the queued batches may be committed in the caller's thread, with one more.
+
+        There is one for each partition then.
+        """
+        is_first = records.partition_id not in self._held
+        return is_first and self._held_bytes + records.size <= _SMALL_BYTES_MAX
+
+    def _taken(self) -> list[EncodedBatch]:
+        """Return what is queued, which is not queued any more."""
+        held, self._held, self._held_bytes = self._held, {}, 0
+        return list(held.values())
 
     def _send(self, batches: list[EncodedBatch]) -> None:
         """Give batches to the thread; with them, the open transaction."""
@@ -215,11 +230,3 @@ class TransactionalProducer:
             self._writer.close()
         self._writer = self._open = self._ending = None
         self._in_flight.clear()
-
-
-def _is_small(held: list[EncodedBatch]) -> bool:
-    """Return whether these may be committed in the caller's thread: one batch a partition."""
-    partitions = {records.partition_id for records in held}
-    return sum(records.size for records in held) <= _SMALL_BYTES_MAX and len(partitions) == len(
-        held
-    )
