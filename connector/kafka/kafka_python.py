@@ -182,7 +182,12 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
         """Return why no address accepts the connection; None if that is unknown."""
         if self._folder is not None:
             failures = self._failures.values()
-            return next((each for each in failures if isinstance(each, BrokersUnreachable)), None)
+            for each in failures:
+                if isinstance(each, BrokersUnreachable):
+                    return each
+            # The system accepts connections for a process that is stopped, too.
+            is_late = any(isinstance(each, errors.RequestTimedOutError) for each in failures)
+            return door.unanswered(self._folder) if is_late else None
         obstacles: dict[str, Message] = {}
         for broker in self.cluster.bootstrap_brokers():
             if isinstance(self._failures.get(broker.node_id), errors.SaslAuthenticationFailedError):

@@ -58,8 +58,7 @@ def connect(folder: Path, patience_seconds: float = PATIENCE_SECONDS) -> socket.
             _serve(folder)
         except FolderInUse as error:
             if time.monotonic() > until:
-                message = Message(connection_errors.FOLDER_IN_USE, {"folder": folder})
-                raise BrokersUnreachable(message, definite=False) from error
+                raise unanswered(folder) from error
             time.sleep(_PAUSE_SECONDS)
         except SinkRefused as error:
             raise BrokersUnreachable(error.message, definite=True) from error
@@ -68,17 +67,30 @@ def connect(folder: Path, patience_seconds: float = PATIENCE_SECONDS) -> socket.
             raise BrokersUnreachable(refused.message, definite=True) from error
 
 
+def unanswered(folder: Path) -> BrokersUnreachable:
+    """Return the error for a process that has the lock, and does not answer."""
+    message = Message(connection_errors.FOLDER_IN_USE, {"folder": folder})
+    return BrokersUnreachable(message, definite=False)
+
+
 def _reached(folder: Path) -> socket.socket | None:
+    """Return a connection, None without a server. Raises FolderInUse if it takes none, OSError."""
     connection = socket.socket(socket.AF_UNIX)
+    # Otherwise it waits without end when so many wait already that there is no more room.
+    connection.setblocking(False)
     try:
         with _address(folder) as address:
             connection.connect(address)
     except (FileNotFoundError, ConnectionRefusedError):
         connection.close()
         return None
+    except BlockingIOError as error:
+        connection.close()
+        raise FolderInUse from error
     except BaseException:
         connection.close()
         raise
+    connection.setblocking(True)
     return connection
 
 

@@ -10,13 +10,13 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.kafka import connection_errors
+from connector.kafka import connection_errors, kafka_python
 from connector.kafka.failures import BrokersUnreachable
 from connector.kafka.folder import door, folder_errors
 from tests.kafka.folder.folder_clients import (
@@ -28,6 +28,7 @@ from tests.kafka.folder.folder_clients import (
     create,
     producer_of,
     read,
+    settings_of,
 )
 
 if TYPE_CHECKING:
@@ -180,6 +181,37 @@ def test_why_a_folder_cannot_be_used_is_said(tmp_path: Path) -> None:
     (folder / "socket").unlink(missing_ok=True)
     with (folder / "lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(BrokersUnreachable) as refused:
+            door.connect(folder, 0.1)
+    assert refused.value.message.code is connection_errors.FOLDER_IN_USE
+
+
+@contextmanager
+def standing_still(folder: Path) -> Iterator[socket.socket]:
+    """Have the lock, and a socket where the system alone accepts connections."""
+    with (folder / "lock").open("w") as lock, socket.socket(socket.AF_UNIX) as listener:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        listener.bind(str(folder / "socket"))
+        listener.listen(1)
+        yield listener
+
+
+def test_a_process_that_stands_still_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_python, "_CONNECT_SECONDS_MAX", 0.3)
+    monkeypatch.setattr(kafka_python, "_PATIENCE_SECONDS", 0.3)
+    with standing_still(folder), pytest.raises(BrokersUnreachable) as refused:
+        kafka_python.find_brokers(settings_of(folder), 5)
+    assert refused.value.message.code is connection_errors.FOLDER_IN_USE
+    assert str(folder) in refused.value.message.text
+
+
+def test_a_process_for_which_many_wait_is_told(folder: Path) -> None:
+    with standing_still(folder) as listener, ExitStack() as waiting:
+        with suppress(BlockingIOError):
+            for _ in range(10):
+                one = waiting.enter_context(socket.socket(socket.AF_UNIX))
+                one.setblocking(False)
+                one.connect(listener.getsockname())
         with pytest.raises(BrokersUnreachable) as refused:
             door.connect(folder, 0.1)
     assert refused.value.message.code is connection_errors.FOLDER_IN_USE
