@@ -7,7 +7,7 @@ the last batch of the partition, so that a reader reaches its end.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from kafka import errors
@@ -18,7 +18,8 @@ from connector.kafka.folder.core import LogCore
 from connector.kafka.folder.folder_errors import LogDamaged
 from connector.kafka.folder.frames import Key, SegmentGone, Start
 from connector.kafka.folder.log_index import Spans
-from connector.kafka.folder.reader import BatchReader
+from connector.kafka.folder.reader import BatchReader, Unreadable
+from connector.kafka.folder.segment_index import SegmentIndex
 from connector.kafka.folder.state import Partition
 from connector.kafka.folder.topic_settings import Retention
 
@@ -79,9 +80,8 @@ class Cleaner:
         for segment, size in live.items():
             whole = files.segment_path(core.folder, segment).stat().st_size
             before = self._live_before.get(segment, whole)
-            if size < _LIVE_MAX * before:
+            if size < _LIVE_MAX * before and self._rewrite(segment, {}, whole):
                 self._live_before[segment] = size
-                self._rewrite(segment, {}, whole)
 
     def _compact(self) -> None:
         """Drop old records of compacted topics, once there are as many again as were kept."""
@@ -96,7 +96,11 @@ class Cleaner:
             size = self._bytes_of(compacted)
         if size <= 2 * self._compacted_bytes + core.segment_bytes:
             return
-        rules = {key: self._rules(key, limit) for key, limit in compacted.items()}
+        rules = {}
+        for key, limit in compacted.items():
+            # What cannot be read was told, and stays as it is.
+            with suppress(errors.CorruptRecordError, Unreadable):
+                rules[key] = self._rules(key, limit)
         with core.lock:
             segments = sorted(
                 {
@@ -120,7 +124,7 @@ class Cleaner:
             offset = limit if partition is None else partition.start_offset
             rules = Rules(limit, tuple(core.index.aborted.get(key, ())))
         while offset < limit:
-            with BatchReader(core.folder) as reader:
+            with BatchReader(core.folder, core.tell) as reader:
                 with core.lock:
                     core.journal.check()
                     following = reader.choose(core.index, key, offset, limit, _READ_BYTES)
@@ -131,34 +135,55 @@ class Cleaner:
             offset = following
         return rules
 
-    def _rewrite(self, segment: int, rules: Mapping[Key, Rules], size_max: int) -> None:
-        """Write a segment without what is of no use, if it becomes smaller than `size_max`."""
+    def _rewrite(self, segment: int, rules: Mapping[Key, Rules], size_max: int) -> bool:
+        """Write a segment without what is of no use, if it becomes smaller than `size_max`.
+
+        Return whether that was done, or is not worth it. What cannot be read or written is told,
+        and the segment stays as it is.
+        """
         core = self._core
         path = files.segment_path(core.folder, segment)
-        with core.lock:
-            core.journal.check()
-            keys = core.index.read(segment).partitions.keys()
-            bounds = {
-                key: (partition.start_offset, partition.next_offset)
-                for key in keys
-                if (partition := core.state.partition(key)) is not None
-            }
-        content, index = compaction.rewritten(path, segment, bounds, rules)
+        try:
+            with core.lock:
+                core.journal.check()
+                keys = core.index.read(segment).partitions.keys()
+                bounds = {
+                    key: (partition.start_offset, partition.next_offset)
+                    for key in keys
+                    if (partition := core.state.partition(key)) is not None
+                }
+            content, index = compaction.rewritten(path, segment, bounds, rules)
+        except (OSError, LogDamaged) as error:
+            core.tell(error)
+            return False
         if not index.partitions:
             self._drop(segment)
-            return
-        if len(content) >= size_max:
-            return
-        new = files.write_new(path, content)
-        with core.lock:
-            core.journal.check()
-            # It says what goes, and need not be among the indexes that are kept any more.
-            core.index.read(segment)
-            # An index of the old file must not be taken for one of the new file.
-            files.index_path(core.folder, segment).unlink(missing_ok=True)
-            files.sync_folder(core.folder)
-            files.rename_new(new, path)
-            core.index.replace(segment, index, len(content))
+        elif len(content) < size_max:
+            return self._replace(segment, content, index)
+        return True
+
+    def _replace(self, segment: int, content: bytes, index: SegmentIndex) -> bool:
+        """Put a segment in the place of the one before; return whether it could be written."""
+        core = self._core
+        path = files.segment_path(core.folder, segment)
+        with core.rewriting:
+            with core.lock:
+                core.journal.check()
+            try:
+                new = files.write_new(path, content)
+            except OSError as error:
+                core.tell(error)
+                return False
+            with core.lock:
+                core.journal.check()
+                # It says what goes, and need not be among the indexes that are kept any more.
+                core.index.read(segment)
+                # An index of the old file must not be taken for one of the new file.
+                files.index_path(core.folder, segment).unlink(missing_ok=True)
+                files.sync_folder(core.folder)
+                files.rename_new(new, path)
+                core.index.replace(segment, index, len(content))
+        return True
 
     def _drop(self, segment: int) -> None:
         core = self._core

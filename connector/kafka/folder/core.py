@@ -4,8 +4,10 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import structlog
 from kafka import errors
 
+from connector.foundation.errors.kinds import SinkRefused
 from connector.kafka.folder.frames import Append, End, Event, Key
 from connector.kafka.folder.journal import SEGMENT_BYTES, Journal
 from connector.kafka.folder.recovery import recover
@@ -15,7 +17,7 @@ from connector.kafka.folder.visibility import Limits, Visibility, Waiter
 
 
 class LogCore:
-    """Callers hold `lock`, but for `await_disk`."""
+    """Callers hold `lock`, but for `await_disk` and `tell`."""
 
     def __init__(
         self, folder: Path, now_ms: Callable[[], int], segment_bytes: int = SEGMENT_BYTES
@@ -24,6 +26,10 @@ class LogCore:
         self.folder = folder
         self.now_ms = now_ms
         self.lock = threading.Lock()
+        # Held while the file of a closed segment is written, before `lock`.
+        self.rewriting = threading.Lock()
+        # Why parts of the log cannot be read.
+        self._told: set[str] = set()
         self.state, self.index, segment, size, self.is_cut = recover(folder)
         self.visibility = Visibility()
         self.journal = Journal(folder, self.lock, segment, size, self.visibility.on_disk)
@@ -75,6 +81,17 @@ class LogCore:
     def await_disk(self, end: int) -> None:
         """Wait until all is on the disk up to `end`; raises KafkaStorageError."""
         self.journal.await_disk(end)
+
+    def tell(self, error: OSError | SinkRefused) -> None:
+        """Log, once, why a part of the log cannot be read or cleaned: the rest is of use."""
+        text = error.text if isinstance(error, SinkRefused) else str(error)
+        if text in self._told:
+            return
+        self._told.add(text)
+        if isinstance(error, SinkRefused):
+            structlog.get_logger().error(text, code=str(error.code))
+        else:
+            structlog.get_logger().error("a part of the log cannot be used", error=text)
 
     def wait(self, wanted: Mapping[PartitionId, int], seconds: float, *, committed: bool) -> bool:
         """Wait, without the lock, until one of these offsets can be fetched, or is unknown."""

@@ -251,10 +251,10 @@ class FolderLog:
 
         Only what is on the disk can be fetched; with `committed`, what is below the last stable
         offset. Raises UnknownTopicOrPartitionError, OffsetOutOfRangeError, and CorruptRecordError
-        if the log is damaged.
+        or Unreadable if these records cannot be read.
         """
         core = self._core
-        with BatchReader(core.folder) as reader:
+        with BatchReader(core.folder, core.tell) as reader:
             with core.lock:
                 key, place = core.partition(partition)
                 if not place.start_offset <= offset <= place.next_offset:
@@ -281,9 +281,12 @@ class FolderLog:
     def offset_at(
         self, partition: results.PartitionId, timestamp_ms: int
     ) -> results.TimedOffset | None:
-        """Return the first record that is not older than `timestamp_ms`; None without one."""
+        """Return the first record that is not older than `timestamp_ms`; None without one.
+
+        Raises UnknownTopicOrPartitionError, CorruptRecordError, Unreadable.
+        """
         core = self._core
-        with BatchReader(core.folder) as reader:
+        with BatchReader(core.folder, core.tell) as reader:
             with core.lock:
                 key, place = core.partition(partition)
                 start, limit = place.start_offset, core.visibility.limits(key).high_watermark
@@ -366,7 +369,10 @@ class FolderLog:
             with core.lock:
                 core.visibility.wake_all()
                 core.journal.close()
-            os.close(lock_file)
+            # Until then, cleaning may write a file that belongs to the next opening; it begins no
+            # other one.
+            with core.rewriting:
+                os.close(lock_file)
 
     def forget(self) -> None:
         """Leave the folder to the process that this one was copied from by `fork`."""

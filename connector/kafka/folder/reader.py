@@ -5,11 +5,11 @@ that has opened the old one can read it to the end.
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-import structlog
 from kafka import errors
 
 from connector.kafka.folder import batches, files, frames
@@ -38,15 +38,21 @@ class _Source(NamedTuple):
     wanted: list[_Frame]
 
 
+class Unreadable(errors.KafkaStorageError):  # type: ignore[misc]  # the library has no types
+    """What one request wants cannot be read; nothing was written, so the log is still of use."""
+
+
 class BatchReader:
     """Batches of one partition, chosen with the lock and read without it.
 
-    `with` closes the files, and lets errors of the disk be KafkaStorageError.
+    `with` closes the files, gives errors of the disk and damage to `tell`, and raises Unreadable or
+    CorruptRecordError for them.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, tell: Callable[[OSError | LogDamaged], None]) -> None:
         """Begin without batches."""
         self._folder = folder
+        self._tell = tell
         self._key: Key = (0, 0)
         self._sources: list[_Source] = []
 
@@ -62,7 +68,9 @@ class BatchReader:
         for source in self._sources:
             os.close(source.descriptor)
         if isinstance(error, (OSError, LogDamaged)):
-            raise errors.KafkaStorageError(str(error)) from error
+            self._tell(error)
+            failure = Unreadable if isinstance(error, OSError) else errors.CorruptRecordError
+            raise failure(str(error)) from error
 
     def choose(self, index: LogIndex, key: Key, offset: int, limit: int, max_bytes: int) -> int:
         """Choose batches from an offset to below another; return the offset after them.
@@ -105,7 +113,7 @@ class BatchReader:
                     return
 
     def read(self) -> list[bytes]:
-        """Return the chosen batches; raises CorruptRecordError, OSError."""
+        """Return the chosen batches; raises LogDamaged."""
         found: list[bytes] = []
         for source in self._sources:
             run: list[_Frame] = []
@@ -131,14 +139,16 @@ class BatchReader:
     def _read_run(self, source: _Source, run: list[_Frame], found: list[bytes]) -> None:
         origin = run[0].position
         end = run[-1].position + run[-1].size
-        data = os.pread(source.descriptor, end - origin, origin)
+        try:
+            data = os.pread(source.descriptor, end - origin, origin)
+        except OSError as error:
+            raise LogDamaged(source.path, origin, error.strerror) from error
         for wanted in run:
             frame = frames.decode(source.segment, data, wanted.position, origin)
             batch = None if frame is None else _batch_of(frames.event_of(frame), self._key)
             if batch is None:
-                damage = LogDamaged(source.path, wanted.position, "a batch has become another one")
-                structlog.get_logger().error(damage.text, code=str(damage.code))
-                raise errors.CorruptRecordError(damage.text)
+                what = "a batch has become another one"
+                raise LogDamaged(source.path, wanted.position, what)
             found.append(batch)
 
 

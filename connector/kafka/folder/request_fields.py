@@ -11,6 +11,8 @@ from typing import Final, Generic, NamedTuple, ParamSpec, TypeVar
 
 from kafka import errors
 
+from connector.kafka.folder.reader import Unreadable
+
 COUNT: Final = Struct(">i")
 _LENGTH: Final = Struct(">h")
 _Arguments = ParamSpec("_Arguments")
@@ -97,11 +99,11 @@ def outcome(
 ) -> Outcome[_Result]:
     """Do something for a client; an error that a broker answers is part of the outcome.
 
-    Raises KafkaStorageError: then the log is of no more use.
+    Raises KafkaStorageError if the log is of no more use.
     """
     try:
         return Outcome(0, None, act(*arguments, **named))
-    except errors.KafkaStorageError:
-        raise
     except errors.BrokerResponseError as error:
+        if isinstance(error, errors.KafkaStorageError) and not isinstance(error, Unreadable):
+            raise
         return Outcome(int(error.errno), str(error), None)

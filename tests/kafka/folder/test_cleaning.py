@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import random
-from typing import TYPE_CHECKING
+import time
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka import errors
 from kafka.record.default_records import DefaultRecordBatch
+from structlog.testing import capture_logs
 
-from connector.kafka.folder import files
+from connector.kafka.folder import compaction, files, folder_errors
 from connector.kafka.folder.batches import header_of
+from connector.kafka.folder.cleaning import Cleaner
 from connector.kafka.folder.folder_log import FolderLog
+from connector.kafka.folder.results import FolderInUse
 from tests.kafka.folder.record_batches import batch, batches_of, committed, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from connector.kafka.folder.results import PartitionId
 
@@ -235,6 +242,117 @@ def test_a_segment_is_compacted_while_others_are_read(
     clean(log, now)
     assert newest(log) == {b"key": (1, b"new" * 7000)}
     assert len(log._core.index.spans[log._core.partition(PROGRESS)[0]].segments) == 1
+
+
+def test_damage_of_a_closed_segment_takes_nothing_else_from_anybody(
+    log: FolderLog, now: Now, tmp_path: Path
+) -> None:
+    log.create_topic("progress", 1, {"cleanup.policy": "compact"})
+    log.create_topic("orders", 1, {"retention.ms": "-1"})
+    for number in range(200):
+        log.append(PROGRESS, batch([b"%d" % number + b"x" * 200], keys=[b"key"]), None)
+    log.append(ORDERS, batch([b"order"]), None)
+    fill(log, PROGRESS, 1, now)
+    path = min((tmp_path / "log").glob("*.log"))
+    data = bytearray(path.read_bytes())
+    data[5_000] ^= 1
+    path.write_bytes(data)
+    with capture_logs() as lines:
+        for _ in range(2):
+            log._cleaner = Cleaner(log._core)
+            clean(log, now)
+            with pytest.raises(errors.CorruptRecordError):
+                log.fetch(PROGRESS, 0, MIB, committed=True)
+    assert path.read_bytes() == data
+    # Once for the batch, and once for the segment that is not written again.
+    told = [line["event"] for line in lines if line.get("code") == folder_errors.DAMAGED.code]
+    assert len(told) == len(set(told)) == 2
+    assert committed(log.fetch(ORDERS, 0, MIB, committed=True)) == [b"order"]
+    log.append(PROGRESS, batch([b"after"]), None)
+
+
+def test_a_full_disk_ends_no_log_that_is_cleaned(
+    log: FolderLog, now: Now, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.create_topic("orders", 1, {})
+    log.create_topic("items", 1, {"retention.ms": "-1"})
+    log.append(("items", 0), batch([b"first"]), None)
+    fill(log, ORDERS, 1, now)
+    log.delete_topic("orders")
+    pwrite = os.pwrite
+
+    def full(descriptor: int, data: memoryview, position: int) -> int:
+        if Path(f"/proc/self/fd/{descriptor}").readlink().suffix == ".new":
+            raise OSError(28, "No space left on device")
+        return pwrite(descriptor, data, position)
+
+    first = min((tmp_path / "log").glob("*.log"))
+    size = first.stat().st_size
+    monkeypatch.setattr(os, "pwrite", full)
+    clean(log, now)
+    log.append(("items", 0), batch([b"second"]), None)
+    assert first.stat().st_size == size
+    monkeypatch.undo()
+    # Somebody has made room.
+    clean(log, now)
+    assert first.stat().st_size < size
+    assert committed(log.fetch(("items", 0), 0, MIB, committed=True)) == [b"first", b"second"]
+
+
+def test_a_log_that_is_closed_while_it_is_cleaned_leaves_the_folder_alone(
+    log: FolderLog, now: Now, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.create_topic("orders", 1, {})
+    log.create_topic("items", 1, {"retention.ms": "-1"})
+    log.append(("items", 0), batch([b"first"]), None)
+    fill(log, ORDERS, 1, now)
+    log.delete_topic("orders")
+    rewritten = compaction.rewritten
+    successors: list[FolderLog] = []
+
+    def closed_meanwhile(*arguments: Any) -> Any:
+        log.close()
+        successors.append(FolderLog(tmp_path / "log", segment_bytes=SEGMENT_BYTES))
+        return rewritten(*arguments)
+
+    monkeypatch.setattr(compaction, "rewritten", closed_meanwhile)
+    written = []
+    monkeypatch.setattr(files, "write_new", lambda path, _: written.append(path))
+    with pytest.raises(errors.KafkaStorageError):
+        clean(log, now)
+    assert not written
+    (successor,) = successors
+    successor.close()
+
+
+def test_a_folder_is_given_back_when_no_file_is_written_any_more(
+    log: FolderLog, now: Now, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.create_topic("orders", 1, {})
+    log.create_topic("items", 1, {"retention.ms": "-1"})
+    log.append(("items", 0), batch([b"first"]), None)
+    fill(log, ORDERS, 1, now)
+    log.delete_topic("orders")
+    write_new = files.write_new
+    closing = Thread(target=log.close)
+
+    def closed_meanwhile(path: Path, content: bytes) -> Path:
+        if path.suffix == ".log":
+            closing.start()
+            while log._core.journal.failure is None:
+                time.sleep(0.01)
+            with pytest.raises(FolderInUse):
+                files.lock(tmp_path / "log")
+        return write_new(path, content)
+
+    monkeypatch.setattr(files, "write_new", closed_meanwhile)
+    with pytest.raises(errors.KafkaStorageError):
+        clean(log, now)
+    closing.join(10)
+    monkeypatch.undo()
+    log = FolderLog(tmp_path / "log", segment_bytes=SEGMENT_BYTES)
+    assert committed(log.fetch(("items", 0), 0, MIB, committed=True)) == [b"first"]
+    log.close()
 
 
 def test_the_end_below_an_open_transaction_is_reached(log: FolderLog, now: Now) -> None:

@@ -20,6 +20,7 @@ from connector.kafka.folder import frames
 from connector.kafka.folder.folder_errors import LogDamaged
 from connector.kafka.folder.folder_log import FolderLog
 from connector.kafka.folder.frames import Kind
+from connector.kafka.folder.request_fields import outcome
 from tests.kafka.folder.record_batches import batch, committed
 from tests.length import length
 
@@ -312,6 +313,32 @@ def test_damage_of_a_closed_segment_is_found_when_it_is_read(closed_log: Path) -
     path.with_suffix(".index").unlink()
     with pytest.raises(LogDamaged, match=rf"at byte {damaged.position}: no valid frame"):
         FolderLog(closed_log)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "code"),
+    [
+        ("open", OSError(24, "Too many open files"), errors.KafkaStorageError.errno),
+        ("pread", OSError(5, "Input/output error"), errors.CorruptRecordError.errno),
+    ],
+)
+def test_what_cannot_be_read_fails_one_request_alone(
+    closed_log: Path, monkeypatch: pytest.MonkeyPatch, call: str, error: OSError, code: int
+) -> None:
+    log = FolderLog(closed_log)
+
+    def fail(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(os, call, fail)
+    partition = PARTITIONS[0]
+    fetched = outcome(log.fetch, partition, 0, MIB, committed=True)
+    assert (fetched.code, fetched.result) == (code, None)
+    monkeypatch.undo()
+    # The server would have ended, and all others with it.
+    assert log.fetch(partition, 0, MIB, committed=True).records
+    log.append(partition, batch([b"after"]), None)
+    log.close()
 
 
 def test_a_segment_that_is_missing_is_noticed(closed_log: Path) -> None:
