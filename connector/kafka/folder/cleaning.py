@@ -12,6 +12,7 @@ from typing import Final
 
 from kafka import errors
 
+from connector.foundation.errors.kinds import SinkRefused
 from connector.kafka.folder import compaction, files, topic_settings
 from connector.kafka.folder.compaction import Rules
 from connector.kafka.folder.core import LogCore
@@ -153,7 +154,7 @@ class Cleaner:
                     if (partition := core.state.partition(key)) is not None
                 }
             content, index = compaction.rewritten(path, segment, bounds, rules)
-        except (OSError, LogDamaged) as error:
+        except (OSError, SinkRefused) as error:
             core.tell(error)
             return False
         if not index.partitions:

@@ -22,7 +22,7 @@ class LogCore:
     def __init__(
         self, folder: Path, now_ms: Callable[[], int], segment_bytes: int = SEGMENT_BYTES
     ) -> None:
-        """Read a folder whose lock the caller has; raises LogDamaged, OSError."""
+        """Read a folder whose lock the caller has; raises LogDamaged, LogNewer, OSError."""
         self.folder = folder
         self.now_ms = now_ms
         self.lock = threading.Lock()

@@ -34,6 +34,14 @@ UNUSABLE = code.ErrorCode(
     cause="The operating system refuses to open or to write files of the folder.",
     example={"folder": "/var/lib/cdc/log", "why": "Permission denied"},
 )
+NEWER = code.ErrorCode(
+    "K604",
+    "the log was written by a newer version: it has {what} {number}",
+    "upgrade this program, too, and start it again",
+    cause="Each program that uses a folder may serve its log to the others, so all of them need a "
+    "version that reads what any of them writes. The log is left as it is.",
+    example={"what": "a frame of kind", "number": 12},
+)
 
 
 class FolderUnusable(SinkRefused):
@@ -51,3 +59,11 @@ class LogDamaged(SinkRefused):
     def __init__(self, file: Path, position: int, what: str) -> None:
         """Name a file, a position in it in bytes, and what is wrong there."""
         super().__init__(DAMAGED, file=file, position=position, what=what)
+
+
+class LogNewer(SinkRefused):
+    """The log has something that only a newer version reads."""
+
+    def __init__(self, what: str, number: int) -> None:
+        """Name what that is, and its number."""
+        super().__init__(NEWER, what=what, number=number)

@@ -40,7 +40,7 @@ class FolderLog:
     ) -> None:
         """Take the folder's lock, and read what it has; the folder is made if it is missing.
 
-        Raises FolderInUse, or SinkRefused if the folder cannot be used or its log is damaged.
+        Raises FolderInUse, or SinkRefused if the folder or its log cannot be used.
         """
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -24,6 +24,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from connector.kafka.folder import batches
+from connector.kafka.folder.folder_errors import LogNewer
 
 MAGIC: Final = b"\xf0LOG"
 _HEADER: Final = Struct(">4sIIBI")
@@ -216,18 +217,20 @@ def encode(segment: int, position: int, kind: Kind, body: bytes, synced: int) ->
 def decode(segment: int, data: bytes, position: int, origin: int = 0) -> Frame | None:
     """Return the frame at a position of a segment; None if there is no valid one.
 
-    `data` begins at the position `origin`.
+    `data` begins at the position `origin`. Raises LogNewer for a kind that is not known here.
     """
     at = position - origin
     if len(data) - at < HEADER_BYTES:
         return None
     magic, length, checksum, kind, synced = _HEADER.unpack_from(data, at)
     end = at + HEADER_BYTES + length
-    if magic != MAGIC or end > len(data) or (kind not in _EVENTS and kind != Kind.STATE):
+    if magic != MAGIC or end > len(data):
         return None
     body = data[at + HEADER_BYTES : end]
     if checksum != _checksum(segment, position, kind, body, synced):
         return None
+    if kind not in _EVENTS and kind != Kind.STATE:
+        raise LogNewer(what="a frame of kind", number=kind)
     if kind == Kind.APPEND and not batches.is_whole(memoryview(body)[_PARTITION.size :]):
         return None
     return Frame(Kind(kind), position, HEADER_BYTES + length, synced, body)

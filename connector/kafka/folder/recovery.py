@@ -32,7 +32,7 @@ class Recovered(NamedTuple):
 
 
 def recover(folder: Path) -> Recovered:
-    """Read a folder, whose lock the caller has; raises LogDamaged, OSError."""
+    """Read a folder, whose lock the caller has; raises LogDamaged, LogNewer, OSError."""
     numbers = files.segments(folder)
     if not numbers:
         empty = frames.encode(_FIRST, 0, Kind.STATE, LogState().encode(set()), 0)

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from connector.kafka.folder import batches, frames, results
 from connector.kafka.folder.batches import NO_PRODUCER
+from connector.kafka.folder.folder_errors import LogNewer
 from connector.kafka.folder.producers import RECENT_MAX, Numbered, Producer, Transaction
 
 _FORMAT: Final = 1
@@ -206,8 +207,10 @@ class LogState:
         )
 
     def load(self, content: bytes) -> None:
-        """Take a state of `encode`, before any event."""
+        """Take a state of `encode`, before any event; raises LogNewer for a format of later."""
         fields = json.loads(content)
+        if fields["format"] > _FORMAT:
+            raise LogNewer(what="a state of format", number=fields["format"])
         self.openings = fields["openings"]
         self.segments = set(fields["segments"])
         for form, partitions in fields["topics"]:

@@ -6,21 +6,23 @@ A power failure leaves anything in the place of bytes that were not on the disk.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import random
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import errors
 
 from connector.foundation.errors.kinds import SinkRefused
-from connector.kafka.folder import frames
+from connector.kafka.folder import folder_errors, frames
 from connector.kafka.folder.folder_errors import LogDamaged
 from connector.kafka.folder.folder_log import FolderLog
 from connector.kafka.folder.frames import Kind
 from connector.kafka.folder.request_fields import outcome
+from tests.foundation.errors.texts import text_of
 from tests.kafka.folder.record_batches import batch, committed
 from tests.length import length
 
@@ -353,6 +355,36 @@ def test_a_last_segment_without_its_state_is_refused(closed_log: Path) -> None:
     path.write_bytes(b"")
     with pytest.raises(LogDamaged, match="at byte 0: the first frame is not valid"):
         FolderLog(closed_log)
+
+
+def test_a_log_of_a_newer_version_is_left_as_it_is(closed_log: Path) -> None:
+    path = last_segment(closed_log)
+    whole = path.read_bytes()
+    segment = int(path.stem)
+    state = frames.decode(segment, whole, 0)
+    assert state is not None
+    newer: Any = 99
+    later = json.loads(state.body) | {"format": 2}
+    for data, facts in (
+        # After it, other frames that one fdatasync has acknowledged.
+        (
+            whole
+            + (unknown := frames.encode(segment, len(whole), newer, b"{}", 0))
+            + frames.encode(segment, len(whole) + len(unknown), Kind.OPENING, b"[1]", 0),
+            {"what": "a frame of kind", "number": 99},
+        ),
+        (
+            frames.encode(segment, 0, Kind.STATE, frames.json_of(later), 0),
+            {"what": "a state of format", "number": 2},
+        ),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(SinkRefused) as caught:
+            FolderLog(closed_log)
+        assert caught.value.text == text_of(folder_errors.NEWER, **facts)
+        assert path.read_bytes() == data
+    path.write_bytes(whole)
+    FolderLog(closed_log).close()
 
 
 def cut(path: Path) -> None:
