@@ -1,7 +1,8 @@
 """Where the batches of all partitions are, over all segments.
 
 In memory are, for each partition, the segments that have batches of it, and the last segment's
-batches. Of closed segments the indexes are read when they are needed, and a few are kept.
+batches. Of closed segments, a partition's part of the index is read when it is needed: the whole
+one may be a thousand times as large. A few whole ones are kept.
 """
 
 from array import array
@@ -16,7 +17,7 @@ import structlog
 from connector.kafka.folder import files, folder_errors, frames, segment_index
 from connector.kafka.folder.frames import Event, Key
 from connector.kafka.folder.journal import Place
-from connector.kafka.folder.segment_index import Aborted, Entries, SegmentIndex
+from connector.kafka.folder.segment_index import Aborted, Entries, Layout, SegmentIndex
 
 _KEPT_MAX: Final = 8
 
@@ -24,7 +25,7 @@ _KEPT_MAX: Final = 8
 class Spans:
     """The closed segments that have batches of one partition, oldest first."""
 
-    __slots__ = ("bytes", "lasts", "segments", "times")
+    __slots__ = ("bytes", "counts", "lasts", "lows", "segments", "times")
 
     def __init__(self) -> None:
         """Begin without segments."""
@@ -32,22 +33,27 @@ class Spans:
         self.lasts = array("q")  # the last offset in each
         self.times = array("q")  # the largest timestamp in each
         self.bytes = array("q")
+        # Where the entries are in the columns of each file, and how many.
+        self.lows = array("I")
+        self.counts = array("I")
 
-    def add(self, segment: int, entries: Entries) -> None:
-        """Add a segment, or replace what is known of it."""
+    def add(self, segment: int, entries: Entries, low: int) -> None:
+        """Add a segment whose file has the entries from the number `low` on, or replace it."""
         self.remove(segment)
         at = bisect_left(self.segments, segment)
         self.segments.insert(at, segment)
         self.lasts.insert(at, entries.last)
         self.times.insert(at, entries.time_max)
         self.bytes.insert(at, entries.bytes)
+        self.lows.insert(at, low)
+        self.counts.insert(at, entries.high - entries.low)
 
     def remove(self, segment: int) -> None:
         """Forget a segment, if it is here."""
         at = bisect_left(self.segments, segment)
         if at < len(self.segments) and self.segments[at] == segment:
-            for column in (self.segments, self.lasts, self.times, self.bytes):
-                del column[at]
+            for name in self.__slots__:
+                del getattr(self, name)[at]
 
 
 class LogIndex:
@@ -62,6 +68,7 @@ class LogIndex:
         self.closed: set[int] = set()
         self.spans: dict[Key, Spans] = {}
         self.aborted: dict[Key, list[Aborted]] = {}
+        self._layouts: dict[int, Layout] = {}
         self._kept: OrderedDict[int, SegmentIndex] = OrderedDict()
 
     def add(self, event: Event, place: Place) -> None:
@@ -96,6 +103,7 @@ class LogIndex:
         """Forget a closed segment."""
         self._forget_segment(segment, SegmentIndex())
         self.closed.remove(segment)
+        del self._layouts[segment]
 
     def drop(self, key: Key) -> None:
         """Forget a partition that is deleted."""
@@ -112,29 +120,23 @@ class LogIndex:
         """Yield segments and their batches from the one with an offset on, and its number."""
         spans = self.spans.get(key)
         if spans is not None:
-            for segment in spans.segments[bisect_left(spans.lasts, offset) :]:
-                entries = self.read(segment).partitions[key]
-                yield segment, entries, entries.find(offset)
+            for at in range(bisect_left(spans.lasts, offset), len(spans.segments)):
+                entries = self._entries(key, spans, at)
+                yield spans.segments[at], entries, entries.find(offset)
         entries = self.last.partitions.get(key, Entries())
         yield self.segment, entries, entries.find(offset)
 
     def find_time(self, key: Key, timestamp_ms: int) -> Iterator[tuple[int, Entries, int]]:
         """Yield segments and batches with a record that is not older than a timestamp."""
         spans = self.spans.get(key)
-        segments = (
-            []
-            if spans is None
-            else [
-                segment
-                for segment, time_ms in zip(spans.segments, spans.times, strict=True)
-                if time_ms >= timestamp_ms
-            ]
-        )
-        for segment in (*segments, self.segment):
-            entries = self.read(segment).partitions.get(key, Entries())
-            for at in range(entries.low, entries.high):
-                if entries.times[at] >= timestamp_ms:
-                    yield segment, entries, at
+        if spans is not None:
+            for number, time_ms in enumerate(spans.times):
+                if time_ms >= timestamp_ms:
+                    yield from _since(
+                        spans.segments[number], self._entries(key, spans, number), timestamp_ms
+                    )
+        last = self.last.partitions.get(key, Entries())
+        yield from _since(self.segment, last, timestamp_ms)
 
     def read(self, segment: int) -> SegmentIndex:
         """Return the index of a segment; raises LogDamaged, OSError."""
@@ -148,6 +150,17 @@ class LogIndex:
             self._kept.popitem(last=False)
         return index
 
+    def _entries(self, key: Key, spans: Spans, at: int) -> Entries:
+        """Return the batches of a partition in one of its closed segments."""
+        segment = spans.segments[at]
+        if segment not in self._kept:
+            path = files.index_path(self._folder, segment)
+            layout, low, count = self._layouts[segment], spans.lows[at], spans.counts[at]
+            entries = segment_index.read_entries(path, layout, low, count)
+            if entries is not None:
+                return entries
+        return self.read(segment).partitions[key]
+
     def _forget_segment(self, segment: int, index: SegmentIndex) -> None:
         old = self.read(segment)
         for key in old.partitions.keys() - index.partitions.keys():
@@ -157,14 +170,23 @@ class LogIndex:
 
     def _add_closed(self, segment: int, index: SegmentIndex) -> None:
         self.closed.add(segment)
+        self._layouts[segment] = index.layout
+        low = 0
         for key, entries in index.partitions.items():
             if self._is_alive(key):
-                self.spans.setdefault(key, Spans()).add(segment, entries)
+                self.spans.setdefault(key, Spans()).add(segment, entries, low)
+            low += entries.high - entries.low
 
     def _add_aborted(self, index: SegmentIndex) -> None:
         for key, aborted in index.aborted:
             if self._is_alive(key):
                 self.aborted.setdefault(key, []).append(aborted)
+
+
+def _since(segment: int, entries: Entries, timestamp_ms: int) -> Iterator[tuple[int, Entries, int]]:
+    for at in range(entries.low, entries.high):
+        if entries.times[at] >= timestamp_ms:
+            yield segment, entries, at
 
 
 def _read(folder: Path, segment: int) -> SegmentIndex:

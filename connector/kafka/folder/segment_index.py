@@ -7,14 +7,17 @@
     aborted transactions: topic 4 │ partition 4 │ producer id 8 │ first offset 8 │ marker's offset 8
     last offsets 8 each │ timestamps 8 each │ positions 4 each │ sizes 4 each
 
+Columns are in the order of the partitions, so the entries of one partition can be read alone.
+
 The file can be made from the segment at any time, so one that is missing or wrong is made.
 """
 
+import os
 import sys
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct
@@ -28,7 +31,15 @@ _START: Final = Struct("<4sI")
 _HEAD: Final = Struct("<QIIQ")
 _PARTITION: Final = Struct("<IIQqQ")
 _ABORTED: Final = Struct("<IIQqq")
+_COLUMNS: Final = "qqII"
 NO_TIME: Final = -1  # of a marker
+
+
+class Layout(NamedTuple):
+    """Where the columns of a file begin, and how many entries each has."""
+
+    start: int
+    total: int
 
 
 class Aborted(NamedTuple):
@@ -95,6 +106,13 @@ class SegmentIndex:
                 if not event.commit and first >= 0:
                     self.aborted.append((key, Aborted(event.producer_id, first, offset)))
 
+    @property
+    def layout(self) -> Layout:
+        """How the file has the columns."""
+        head = len(self.partitions) * _PARTITION.size + len(self.aborted) * _ABORTED.size
+        total = sum(entries.high - entries.low for entries in self.partitions.values())
+        return Layout(_START.size + _HEAD.size + head, total)
+
     def _entries(self, key: Key) -> Entries:
         entries = self.partitions.get(key)
         if entries is None:
@@ -147,12 +165,42 @@ def read(path: Path, segment_size: int) -> SegmentIndex | None:
     return _decoded(rest[_HEAD.size :], partitions, aborted, total)
 
 
+def read_entries(path: Path, layout: Layout, low: int, count: int) -> Entries | None:
+    """Read the entries of one partition, from the number `low` on; None if they are not there.
+
+    The file was whole when the log was opened, or this process has written it. Raises OSError.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        columns = list(_slices(descriptor, layout, low, count))
+    finally:
+        os.close(descriptor)
+    lasts, times, positions, sizes = columns
+    if len(sizes) < count:
+        return None
+    return Entries(lasts, times, positions, sizes, 0, count)
+
+
+def _slices(descriptor: int, layout: Layout, low: int, count: int) -> "Iterator[array[int]]":
+    start = layout.start
+    for typecode in _COLUMNS:
+        column = array(typecode)
+        size = column.itemsize
+        data = os.pread(descriptor, count * size, start + low * size)
+        column.frombytes(data[: len(data) // size * size])
+        yield _little(column)
+        start += layout.total * size
+
+
 def _decoded(rest: memoryview, partitions: int, aborted: int, total: int) -> SegmentIndex:
     index = SegmentIndex()
     directory_end = partitions * _PARTITION.size
     at = directory_end + aborted * _ABORTED.size
     columns = []
-    for typecode in "qqII":
+    for typecode in _COLUMNS:
         column = array(typecode)
         end = at + total * column.itemsize
         column.frombytes(rest[at:end])

@@ -6,12 +6,13 @@ import os
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import errors
 from kafka.record.default_records import DefaultRecordBase
 
+from connector.kafka.folder import segment_index
 from connector.kafka.folder.folder_log import FolderLog
 from connector.kafka.folder.results import FolderInUse, Offsets, TimedOffset
 from tests.kafka.folder.record_batches import batch, batches_of, records
@@ -232,3 +233,40 @@ def test_threads_share_the_disk_and_each_record_is_kept_once(log: FolderLog) -> 
     ]
     assert sorted(found) == sorted(b"%d-%d" % (a, b) for a in range(8) for b in range(50))
     assert len(batches_of(log.fetch(("items", 0), 0, MIB, committed=True).records)) == 100
+
+
+def test_a_fetch_reads_of_each_index_what_its_partition_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fdatasync", lambda _: None)
+    tables = [(f"t{number}", 0) for number in range(50)]
+    log = FolderLog(tmp_path / "many", segment_bytes=20_000)
+    for name, _ in tables:
+        log.create_topic(name, 1, {})
+    expected: dict[str, list[tuple[int, bytes]]] = {name: [] for name, _ in tables}
+    while len(log._core.index.closed) < 20:
+        for name, number in tables:
+            value = b"%d" % len(expected[name])
+            offset = log.append((name, number), batch([value], time_ms=1_000 + len(value)), None)
+            expected[name].append((offset, value))
+    whole = []
+    read = segment_index.read
+
+    def counted(path: Path, size: int) -> Any:
+        whole.append(path)
+        return read(path, size)
+
+    for _ in range(2):
+        with monkeypatch.context() as patches:
+            patches.setattr(segment_index, "read", counted)
+            for table in tables:
+                assert records(log.fetch(table, 0, MIB, committed=False)) == expected[table[0]]
+                assert log.offset_at(table, 1_002) == TimedOffset(10, 1_002)
+        assert not whole
+        # An index that could not be written is made.
+        for path in (tmp_path / "many").glob("*.index"):
+            path.unlink()
+        assert records(log.fetch(tables[7], 0, MIB, committed=False)) == expected["t7"]
+        log.close()
+        log = FolderLog(tmp_path / "many", segment_bytes=20_000)
+    log.close()
