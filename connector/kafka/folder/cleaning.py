@@ -3,11 +3,14 @@
 A segment that nothing needs is removed. One of which more than half is of no use is written again,
 with the same offsets, and takes the place of the old file; so does one with compacted topics from
 which enough goes. Compaction keeps the newest record of each key, also one without a value, and
-the last batch of the partition, so that a reader reaches its end.
+the last batch of the partition, so that a reader reaches its end. It has a million keys in memory
+at a time; if there are more, it goes over the segments several times.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final
 
 from kafka import errors
@@ -29,6 +32,8 @@ _READ_BYTES: Final = 4 * 1024 * 1024
 # Of a segment's bytes.
 _LIVE_MAX: Final = 0.5
 _COMPACTED_MAX: Final = 0.95
+# Each needs about 170 bytes of memory.
+_KEYS_MAX: Final = 1_000_000
 
 
 class Cleaner:
@@ -40,8 +45,8 @@ class Cleaner:
         self._next_ms = 0
         # Of segments that were written again: the bytes that were of use then.
         self._live_before: dict[int, int] = {}
-        # Of compacted topics, after the last compaction.
-        self._compacted_bytes = 0
+        # Of compacted topics, after the last compaction, which an earlier opening may have done.
+        self._compacted_bytes = _number(files.compacted_path(core.folder))
 
     def clean(self) -> None:
         """Clean if the pause is over; raises KafkaStorageError."""
@@ -97,42 +102,66 @@ class Cleaner:
             size = self._bytes_of(compacted)
         if size <= 2 * self._compacted_bytes + core.segment_bytes:
             return
-        rules = {}
-        for key, limit in compacted.items():
-            # What cannot be read was told, and stays as it is.
-            with suppress(errors.CorruptRecordError, Unreadable):
-                rules[key] = self._rules(key, limit)
-        with core.lock:
-            segments = sorted(
-                {
-                    segment
-                    for key in compacted
-                    if key in core.index.spans
-                    for segment in core.index.spans[key].segments
-                }
-            )
-        for segment in segments:
-            whole = files.segment_path(core.folder, segment).stat().st_size
-            self._rewrite(segment, rules, int(whole * _COMPACTED_MAX))
+        positions = dict.fromkeys(compacted, 0)
+        part = _COMPACTED_MAX
+        while rules := self._next_rules(compacted, positions):
+            if positions != compacted:
+                # What goes for these keys alone is little of each segment.
+                part = 1.0
+            self._compact_by(rules, part)
         with core.lock:
             self._compacted_bytes = self._bytes_of(compacted)
+        with core.rewriting:
+            with core.lock:
+                core.journal.check()
+            try:
+                path = files.compacted_path(core.folder)
+                files.replace(path, b"%d" % self._compacted_bytes)
+            except OSError as error:
+                core.tell(error)
 
-    def _rules(self, key: Key, limit: int) -> Rules:
-        """Return which records of a partition are the newest of their keys, below a limit."""
+    def _next_rules(self, limits: Mapping[Key, int], positions: dict[Key, int]) -> dict[Key, Rules]:
+        """Return rules for the keys from some positions on, which move to where the rules end."""
+        rules: dict[Key, Rules] = {}
+        room = _KEYS_MAX
+        for key, limit in limits.items():
+            if room <= 0 or positions[key] >= limit:
+                continue
+            start, positions[key] = positions[key], limit
+            # What cannot be read was told, and stays as it is.
+            with suppress(errors.CorruptRecordError, Unreadable):
+                rules[key] = own = self._rules(key, start, limit, room)
+                positions[key] = own.limit
+                room -= own.keys
+        return rules
+
+    def _compact_by(self, rules: Mapping[Key, Rules], part: float) -> None:
+        """Write the segments again that these rules let have less than a part of their size."""
+        core = self._core
+        segments: set[int] = set()
+        with core.lock:
+            for key, own in rules.items():
+                spans = core.index.spans.get(key)
+                if spans is not None:
+                    segments.update(spans.segments[: bisect_left(spans.lasts, own.limit) + 1])
+        for segment in sorted(segments):
+            whole = files.segment_path(core.folder, segment).stat().st_size
+            self._rewrite(segment, rules, int(whole * part))
+
+    def _rules(self, key: Key, start: int, limit: int, keys_max: int) -> Rules:
+        """Return which records are the newest of their keys, from a start to below a limit."""
         core = self._core
         with core.lock:
             partition = core.state.partition(key)
-            offset = limit if partition is None else partition.start_offset
-            rules = Rules(limit, tuple(core.index.aborted.get(key, ())))
+            offset = limit if partition is None else max(start, partition.start_offset)
+            rules = Rules(limit, tuple(core.index.aborted.get(key, ())), keys_max)
         while offset < limit:
             with BatchReader(core.folder, core.tell) as reader:
                 with core.lock:
                     core.journal.check()
                     following = reader.choose(core.index, key, offset, limit, _READ_BYTES)
-                for batch in reader.read():
-                    rules.note(batch)
-            if following == offset:
-                break
+                if not all(rules.note(batch) for batch in reader.read()) or following == offset:
+                    break
             offset = following
         return rules
 
@@ -231,6 +260,14 @@ def _start(spans: Spans, retention: Retention, now_ms: int) -> int:
             break
         start = last + 1
     return start
+
+
+def _number(path: Path) -> int:
+    """Return the number in a file; 0 if there is none."""
+    try:
+        return int(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return 0
 
 
 @contextmanager

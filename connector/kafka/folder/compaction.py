@@ -15,21 +15,37 @@ _DIGEST_BYTES: Final = 16
 
 
 class Rules:
-    """Which records of a compacted partition are kept below a limit, the last stable offset."""
+    """Which records of a compacted partition are kept below a limit, by the keys before it."""
 
-    def __init__(self, limit: int, aborted: tuple[Aborted, ...]) -> None:
-        """Begin without records; `aborted` has the aborted transactions of the partition."""
+    def __init__(self, limit: int, aborted: tuple[Aborted, ...], keys_max: int) -> None:
+        """Begin without records; `aborted` has the aborted transactions of the partition.
+
+        When there are `keys_max` keys, no more batches are noted, and the limit is before them.
+        """
         self.limit = limit
         self._aborted = aborted
+        self._keys_max = keys_max
         self._newest: dict[bytes, int] = {}
 
-    def note(self, batch: bytes) -> None:
-        """Note the keys of a batch; batches come in their order."""
+    @property
+    def keys(self) -> int:
+        """How many keys there are."""
+        return len(self._newest)
+
+    def note(self, batch: bytes) -> bool:
+        """Note the keys of a batch, if there is room; return whether there was.
+
+        Batches come in their order.
+        """
         header = batches.header_of(batch)
+        if len(self._newest) >= self._keys_max:
+            self.limit = header.base_offset
+            return False
         if not header.is_control and not self._is_aborted(header):
             for offset, key in batches.keys_of(batch):
                 if key is not None:
                     self._newest[_digest(key)] = offset
+        return True
 
     def kept(self, batch: bytes) -> bytes | None:
         """Return what is left of a batch; None for nothing."""

@@ -42,6 +42,11 @@ def index_path(folder: Path, segment: int) -> Path:
     return folder / f"{segment:020}.index"
 
 
+def compacted_path(folder: Path) -> Path:
+    """Return the file that says how many bytes compaction has left; it may be missing."""
+    return folder / "compacted"
+
+
 def segments(folder: Path) -> list[int]:
     """Return the numbers of all segments, in order; remove files that were never whole."""
     found = []

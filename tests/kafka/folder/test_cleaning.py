@@ -14,7 +14,7 @@ from kafka import errors
 from kafka.record.default_records import DefaultRecordBatch
 from structlog.testing import capture_logs
 
-from connector.kafka.folder import compaction, files, folder_errors
+from connector.kafka.folder import cleaning, compaction, files, folder_errors
 from connector.kafka.folder.batches import header_of
 from connector.kafka.folder.cleaning import Cleaner
 from connector.kafka.folder.folder_log import FolderLog
@@ -22,8 +22,9 @@ from connector.kafka.folder.results import FolderInUse
 from tests.kafka.folder.record_batches import batch, batches_of, committed, records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from connector.kafka.folder.compaction import Rules
     from connector.kafka.folder.results import PartitionId
 
 MIB = 1 << 20
@@ -167,10 +168,17 @@ def newest(log: FolderLog) -> dict[bytes | None, tuple[int, bytes | None]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("seed", "keys_max"), [(0, 100), (1, 100), (2, 7), (3, 1)])
 def test_a_compacted_topic_keeps_the_newest_record_of_each_key(
-    log: FolderLog, now: Now, tmp_path: Path, seed: int
+    log: FolderLog,
+    now: Now,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int,
+    keys_max: int,
 ) -> None:
+    # With fewer keys than there are, the segments are gone over several times.
+    monkeypatch.setattr(cleaning, "_KEYS_MAX", keys_max)
     choose = random.Random(seed)
     log.create_topic("progress", 1, {"cleanup.policy": "compact"})
     log.create_topic("orders", 1, {"retention.ms": "-1"})
@@ -218,6 +226,41 @@ def test_a_compacted_topic_keeps_the_newest_record_of_each_key(
         for offset in range(0, offsets.latest, 7):
             first = batches_of(log.fetch(PROGRESS, offset, 1, committed=True).records)[0]
             assert header_of(first).last_offset >= offset
+    log.close()
+
+
+def test_compaction_holds_a_limited_number_of_keys(
+    log: FolderLog, now: Now, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cleaning, "_KEYS_MAX", 20)
+    topics = ["progress", "more"]
+    for name in topics:
+        log.create_topic(name, 1, {"cleanup.policy": "compact"})
+    for number in range(200):
+        for name in topics:
+            log.append((name, 0), batch([b"x" * 100], keys=[b"%d" % (number % 60)]), None)
+    held: list[int] = []
+    rewritten = compaction.rewritten
+
+    def counted(path: Path, segment: int, bounds: Any, rules: Mapping[Any, Rules]) -> Any:
+        held.append(sum(own.keys for own in rules.values()))
+        return rewritten(path, segment, bounds, rules)
+
+    monkeypatch.setattr(compaction, "rewritten", counted)
+    expected = newest(log)
+    clean(log, now)
+    assert 0 < max(held) <= 20
+    assert newest(log) == expected
+    for name in topics:
+        # The newest record of each key, and what is in the last segment.
+        assert len(records(log.fetch((name, 0), 0, MIB, committed=True))) < 130
+    log.close()
+    held.clear()
+    # The next opening does not begin once more.
+    log = FolderLog(tmp_path / "log", now_ms=now, segment_bytes=SEGMENT_BYTES)
+    clean(log, now)
+    assert not any(held)
+    assert newest(log) == expected
     log.close()
 
 
