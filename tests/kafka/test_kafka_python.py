@@ -131,13 +131,10 @@ def test_announced_addresses_that_do_not_answer_are_tried_at_the_same_time(
         addresses = [server.getsockname() for server in servers]
 
         def announce(manager: Any, *_: object) -> None:
-            brokers = [
-                MetadataResponse.MetadataResponseBroker(node_id=node, host=host, port=port)
+            manager.cluster._brokers = {
+                node: MetadataResponse.MetadataResponseBroker(node_id=node, host=host, port=port)
                 for node, (host, port) in enumerate(addresses)
-            ]
-            response = MetadataResponse(brokers=brokers, topics=[], cluster_id="", controller_id=0)
-            response.API_VERSION = 4
-            manager.cluster.update_metadata(response)
+            }
 
         monkeypatch.setattr(KafkaConnectionManager, "bootstrap", announce)
         started = time.monotonic()

@@ -291,9 +291,11 @@ def test_damage_of_a_closed_segment_takes_nothing_else_from_anybody(
     log: FolderLog, now: Now, tmp_path: Path
 ) -> None:
     log.create_topic("progress", 1, {"cleanup.policy": "compact"})
+    log.create_topic("more", 1, {"cleanup.policy": "compact"})
     log.create_topic("orders", 1, {"retention.ms": "-1"})
     for number in range(200):
         log.append(PROGRESS, batch([b"%d" % number + b"x" * 200], keys=[b"key"]), None)
+        log.append(("more", 0), batch([b"%d" % number], keys=[b"key"]), None)
     log.append(ORDERS, batch([b"order"]), None)
     fill(log, PROGRESS, 1, now)
     path = min((tmp_path / "log").glob("*.log"))
@@ -311,6 +313,8 @@ def test_damage_of_a_closed_segment_takes_nothing_else_from_anybody(
     told = [line["event"] for line in lines if line.get("code") == folder_errors.DAMAGED.code]
     assert len(told) == len(set(told)) == 2
     assert committed(log.fetch(ORDERS, 0, MIB, committed=True)) == [b"order"]
+    # What is in other segments is compacted.
+    assert len(records(log.fetch(("more", 0), 0, MIB, committed=True))) < 100
     log.append(PROGRESS, batch([b"after"]), None)
 
 
