@@ -249,7 +249,7 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
     def _unreached(self, failures: list[tuple[str, int, str]]) -> BrokersUnreachable:
         failures.sort()
         with ThreadPoolExecutor(_ASKED_MAX) as pool:
-            problems = pool.map(lambda each: _problem(*each[:2], self.config), failures)
+            problems = pool.map(lambda each: _problem(each[0], each[1], self.config), failures)
             addresses = [
                 Message(
                     connection_errors.AT_ADVERTISED,

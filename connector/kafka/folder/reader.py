@@ -142,7 +142,7 @@ class BatchReader:
         try:
             data = os.pread(source.descriptor, end - origin, origin)
         except OSError as error:
-            raise LogDamaged(source.path, origin, error.strerror) from error
+            raise LogDamaged(source.path, origin, str(error)) from error
         for wanted in run:
             frame = frames.decode(source.segment, data, wanted.position, origin)
             batch = None if frame is None else _batch_of(frames.event_of(frame), self._key)

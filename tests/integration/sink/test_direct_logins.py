@@ -74,13 +74,13 @@ def test_transactions_go_through_every_door(doors: Doors, door: str, prefix: str
 @full_only
 def test_nobody_waits_without_end_for_a_broker_that_stands_still(doors: Doors, prefix: str) -> None:
     sinks = []
-    for size in (SMALL, LARGE):
-        own = settings(doors, "TLS", f"{prefix}-{size}").model_copy(
-            update={"request_timeout_seconds": 4, "transaction_timeout_seconds": 10}
-        )
-        sinks.append(KafkaSink(own, "pipe", "a", 1 << 20))
-        warm(sinks[-1], own.topic_prefix)
-        publish(sinks[-1], own.topic_prefix, range(3), size)
+    own = settings(doors, "TLS", prefix).model_copy(
+        update={"request_timeout_seconds": 4, "transaction_timeout_seconds": 10}
+    )
+    for name, size in (("small", SMALL), ("large", LARGE)):
+        sinks.append(KafkaSink(own, name, "a", 1 << 20))
+        warm(sinks[-1], prefix)
+        publish(sinks[-1], prefix, range(3), size)
     place = progress_topic(own.topic_prefix), 0
     facts = BrokerConfig(tuple(own.bootstrap_servers), 4, tuple(own.login_arguments().items()))
     metrics = PipelineMetrics("pipe")
@@ -93,10 +93,10 @@ def test_nobody_waits_without_end_for_a_broker_that_stands_still(doors: Doors, p
             with standing_still(doors.broker):
                 commits = [pool.submit(commit, sink, PROGRESS) for sink in sinks]
                 fetches = [pool.submit(mirror.fetch, {place: 0}) for _ in range(2)]
-                for each in commits:
-                    assert isinstance(each.exception(timeout=60), SinkUnavailable)
-                for each in fetches:
-                    assert isinstance(each.exception(timeout=60), MirrorError)
+                for committed in commits:
+                    assert isinstance(committed.exception(timeout=60), SinkUnavailable)
+                for fetched in fetches:
+                    assert isinstance(fetched.exception(timeout=60), MirrorError)
                 wait_until(lambda: metrics.kafka.lost, metrics.kafka.words)
                 for sink in sinks:
                     pool.submit(sink.close).result(timeout=60)
