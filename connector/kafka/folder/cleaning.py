@@ -193,7 +193,7 @@ class Cleaner:
         return True
 
     def _replace(self, segment: int, content: bytes, index: SegmentIndex) -> bool:
-        """Put a segment in the place of the one before; return whether it could be written."""
+        """Replace the file of a segment; return whether the new one could be written."""
         core = self._core
         path = files.segment_path(core.folder, segment)
         with core.rewriting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,8 @@ def test_transactions_go_through_every_door(doors: Doors, door: str, prefix: str
         sink.close()
 
 
+# The client forgets the socket of a handshake that takes too long without closing it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @full_only
 def test_nobody_waits_without_end_for_a_broker_that_stands_still(doors: Doors, prefix: str) -> None:
     sinks = []
@@ -104,3 +107,4 @@ def test_nobody_waits_without_end_for_a_broker_that_stands_still(doors: Doors, p
             watch.close()
             for sink in sinks:
                 sink.close()
+    gc.collect()
