@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.foundation.errors import SinkUnavailable
+from connector.foundation.operating_system import Background
 from connector.foundation.settings.sections import KafkaSettings
 from connector.stream.metrics.kafka_watch import KafkaWatch
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
@@ -104,7 +105,8 @@ def test_nobody_waits_without_end_for_a_broker_that_stands_still(doors: Doors, p
                 for sink in sinks:
                     pool.submit(sink.close).result(timeout=60)
         finally:
-            watch.close()
+            # It may be opening a connection; the client forgets that socket, too.
+            Background.close(watch)
             for sink in sinks:
                 sink.close()
     gc.collect()
