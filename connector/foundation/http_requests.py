@@ -46,6 +46,7 @@ def ask(
                 return HttpAnswer(error.code, error.read(bytes_max))
             except (OSError, HTTPException):
                 return HttpAnswer(error.code, b"")
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, UnicodeError) as error:
+        # The last one comes for a host with a label that is empty or longer than 63 characters.
         reason = getattr(error, "reason", None) or error
         raise NoAnswer(str(reason) or type(reason).__name__) from error

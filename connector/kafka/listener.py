@@ -55,6 +55,9 @@ def listener_problem(
         mechanisms = _mechanisms(_asked_unverified(host, port))
     except socket.gaierror as error:
         return _unresolved(error)
+    except UnicodeError:
+        # A name of DNS has no label that is empty or longer than 63 characters.
+        return Message(connection_errors.NO_NAME, {})
     except OSError as error:
         return Message(connection_errors.NO_CONNECTION, {"why": _reason(error)})
     if mechanisms is None and not answer.startswith(_TLS_ALERT):

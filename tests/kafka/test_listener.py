@@ -132,6 +132,13 @@ def test_a_name_that_cannot_be_resolved(
     assert (found.code, found.code.end) == (code, end)
 
 
+@pytest.mark.parametrize("host", ["kafka..example", ".example", "k" * 64])
+def test_a_host_that_can_be_no_name_is_not_found(host: str) -> None:
+    found = listener_problem(host, 9092, config("PLAINTEXT"), ssl.create_default_context)
+    assert found is not None
+    assert found.code is connection_errors.NO_NAME
+
+
 # The client forgets its socket without closing it.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_server_that_says_nothing_is_not_waited_for_without_end() -> None:
