@@ -11,35 +11,28 @@ order. A batch that its topic finds too large is halved.
 *An unknown outcome.* If a request gets no response in time, nothing is repeated: it may still
 arrive, and a late commit would commit the start of the next transaction. Then the producer has
 failed, and `abandon` has Kafka abort what is open by the next epoch, after which it refuses what
-still arrives.
+still arrives (`transaction_abort`).
 """
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from typing import Any, Final, NamedTuple
 
 import structlog
 from kafka import errors
 from kafka.errors import KafkaError
-from kafka.protocol.producer import InitProducerIdRequest
 
 from connector.kafka import connection_errors
+from connector.kafka.broker_connection import BrokerConnection
 from connector.kafka.cluster import Cluster
 from connector.kafka.encoded_batch import SEQUENCE_MAX, EncodedBatch
-from connector.kafka.failures import (
-    Action,
-    Attempts,
-    MalformedResponse,
-    TimedOut,
-    action_of,
-    gravest,
-)
-from connector.kafka.transaction_requests import Broker, PartitionId, TransactionOwner
+from connector.kafka.failures import Action, Attempts, TimedOut, action_of, gravest
+from connector.kafka.missing_markers import KAFKA_4, ONGOING, require_leaders, transaction_state
+from connector.kafka.transaction_abort import CurrentTransaction, TransactionAbort, init_request
+from connector.kafka.transaction_requests import Broker, PartitionId, TransactionOwner, result_of
 
 _MS: Final = 1000
-# The first version of InitProducerId that names the epoch to follow, and the last one that we need.
-_NAMES_EPOCH: Final = 3
-_INIT_VERSION_MAX: Final = 4
 _REPEATED: Final = (Action.RETRY, Action.REFRESH)
 _TOO_LARGE: Final = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
 
@@ -81,8 +74,8 @@ class TransactionClient:
         self._is_broken = False
         # Why it is of no more use.
         self.failure: Exception | None = None
-        # Whether Kafka may have begun to abort what is open, also if no answer said so.
-        self._is_abort_asked = False
+        self._transaction = CurrentTransaction()
+        self._abort: TransactionAbort | None = None
         self._owner: TransactionOwner
         self._until_done(self._take_over, cluster.request_seconds)
 
@@ -92,9 +85,10 @@ class TransactionClient:
 
         def attempt() -> KafkaError | None:
             results = self._coordinator().add_partitions(partitions)
-            return gravest([_code(results, partition) for partition in partitions])
+            return gravest([result_of(results, partition) for partition in partitions])
 
         self._until_done(attempt, self._timeout_seconds)
+        self._transaction.partitions.update(partitions)
 
     def write(self, ready: Iterable[EncodedBatch]) -> None:
         """Write one batch to each of some partitions; `acknowledge` awaits that."""
@@ -124,7 +118,7 @@ class TransactionClient:
         if not self._is_broken:
             written = self._unacknowledged[0]
             try:
-                error = gravest(list(_outcome(written.asked).values()))
+                error = gravest(list(self._outcome(written.asked).values()))
             except (OSError, KafkaError) as broken:
                 error = broken
             if error is None:
@@ -135,9 +129,17 @@ class TransactionClient:
 
     def end(self, *, commit: bool) -> None:
         """Commit or abort the transaction."""
-        self._until_done(
-            lambda: gravest([self._coordinator().end(commit=commit)]), self._timeout_seconds
-        )
+        transaction = self._transaction
+        transaction.may_be_committed = commit
+
+        def attempt() -> KafkaError | None:
+            coordinator = self._coordinator()
+            if not commit and coordinator.connection.knows(KAFKA_4):
+                require_leaders(self._cluster, transaction.partitions)
+            return gravest([coordinator.end(commit=commit)])
+
+        self._until_done(attempt, self._timeout_seconds)
+        transaction.close(commit=commit)
 
     def fail(self, seconds: float) -> TimedOut:
         """Give the producer up, because nothing was heard for so long; return the error."""
@@ -154,22 +156,12 @@ class TransactionClient:
         self.close()
         if self.failure is not None and action_of(self.failure) in (Action.FENCE, Action.STOP):
             raise self.failure
-        attempts = self._cluster.attempts(seconds, lambda: None)
-        while True:
-            was_asked = self._is_abort_asked
-            try:
-                error = self._follow()
-            except (OSError, KafkaError) as broken:
-                error = broken
-            # The epoch that has ended it is the newer one: a coordinator that has read its state
-            # again, as on a broker that stood still, does not know whose it is.
-            if error is None or (was_asked and action_of(error) is Action.FENCE):
-                return
-            if action_of(error) not in _REPEATED:
-                raise error
-            if not isinstance(error, errors.ConcurrentTransactionsError):
-                self._coordinator_node = None
-            attempts.wait(error)
+        if self._abort is None:
+            self._abort = TransactionAbort(
+                self._cluster, self._owner, self._timeout_seconds, self._transaction
+            )
+        may_arrive = self.failure is None or isinstance(self.failure, TimedOut)
+        self._abort.run(seconds, self._coordinator_node, may_arrive=may_arrive)
 
     def interrupt(self) -> None:
         """Have another thread fail that waits for a response, or before its next attempt."""
@@ -205,10 +197,14 @@ class TransactionClient:
     def _take_over(self) -> KafkaError | None:
         node = self._coordinating()
         connection = self._cluster.connect(node)
-        response = connection.ask(self._init_request())
-        if response.error_code:
-            connection.close()
-            return gravest([response.error_code])
+        with ExitStack() as opened:
+            opened.callback(connection.close)
+            if connection.knows(KAFKA_4):
+                self._require_markers(connection)
+            response = connection.ask(init_request(self._id, self._timeout_seconds))
+            if response.error_code:
+                return gravest([response.error_code])
+            opened.pop_all()
         self._owner = TransactionOwner(
             self._client_id,
             self._id,
@@ -219,29 +215,14 @@ class TransactionClient:
         self._brokers[node] = Broker(connection, self._owner)
         return None
 
-    def _follow(self) -> KafkaError | None:
-        """Have Kafka begin the next epoch, unless another producer has a newer one."""
-        connection = self._cluster.connect(self._coordinating())
-        try:
-            if not connection.knows({InitProducerIdRequest.API_KEY: _NAMES_EPOCH}):
-                # A late commit or batch would not be refused, so the time has to end it.
-                if self.failure is None or isinstance(self.failure, TimedOut):
-                    raise errors.KafkaTimeoutError
-                self._is_abort_asked = True
-                return gravest([Broker(connection, self._owner).end(commit=False)])
-            whose = {"producer_id": self._owner.producer_id, "producer_epoch": self._owner.epoch}
-            self._is_abort_asked = True
-            return gravest([connection.ask(self._init_request(**whose)).error_code])
-        finally:
-            connection.close()
+    def _require_markers(self, coordinator: BrokerConnection) -> None:
+        """Raise LeaderNotAvailableError if Kafka would abort an open transaction without markers.
 
-    def _init_request(self, **whose: int) -> Any:
-        return InitProducerIdRequest(
-            transactional_id=self._id,
-            transaction_timeout_ms=round(self._timeout_seconds * _MS),
-            max_version=_INIT_VERSION_MAX,
-            **whose,
-        )
+        That of the producer before, which is waited for as long as its time allows.
+        """
+        state = transaction_state(coordinator, self._id)
+        if state is not None and state.name == ONGOING:
+            require_leaders(self._cluster, state.partitions)
 
     def _send(self, batches: list[EncodedBatch]) -> list[tuple[Broker, list[EncodedBatch]]]:
         by_leader: dict[int, list[EncodedBatch]] = {}
@@ -278,7 +259,7 @@ class TransactionClient:
             error: Exception | None = None
             try:
                 self._cluster.refresh({topic for topic, _ in first})
-                outcome = _outcome(self._send(list(first.values())))
+                outcome = self._outcome(self._send(list(first.values())))
                 error = gravest(list(outcome.values()))
             except (OSError, KafkaError) as broken:
                 error = broken
@@ -292,6 +273,17 @@ class TransactionClient:
         self._unacknowledged.clear()
         self._is_broken = False
         return every
+
+    def _outcome(self, asked: list[tuple[Broker, list[EncodedBatch]]]) -> dict[EncodedBatch, int]:
+        """Return the error code of each batch, and note where it is."""
+        outcome: dict[EncodedBatch, int] = {}
+        for broker, batches in asked:
+            results = broker.written()
+            for records in batches:
+                code, offset = result_of(results, records.partition_id)
+                outcome[records] = code
+                self._transaction.note(records.partition_id, offset, records.count)
+        return outcome
 
     def _rest_of(
         self, records: EncodedBatch, outcome: Mapping[EncodedBatch, int]
@@ -348,22 +340,6 @@ class TransactionClient:
         if broker is None:
             broker = self._brokers[node] = Broker(self._cluster.connect(node), self._owner)
         return broker
-
-
-def _outcome(asked: list[tuple[Broker, list[EncodedBatch]]]) -> dict[EncodedBatch, int]:
-    """Return the error code of each batch."""
-    outcome: dict[EncodedBatch, int] = {}
-    for broker, batches in asked:
-        results = broker.written()
-        outcome |= {records: _code(results, records.partition_id) for records in batches}
-    return outcome
-
-
-def _code(results: Mapping[PartitionId, int], partition: PartitionId) -> int:
-    code = results.get(partition)
-    if code is None:
-        raise MalformedResponse
-    return code
 
 
 def _refuse() -> None:

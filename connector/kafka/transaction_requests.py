@@ -16,7 +16,7 @@ https://kafka.apache.org/protocol.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -36,6 +36,8 @@ END_TXN: Final = 26
 VERSIONS: Final = {PRODUCE: 7, ADD_PARTITIONS_TO_TXN: 1, END_TXN: 1}
 
 PartitionId: TypeAlias = tuple[str, int]
+# The error code of a batch, 0 if it is written, and the offset of its first record, or -1.
+Produced: TypeAlias = tuple[int, int]
 
 _HEAD = Struct(">ihhi")
 _NUMBER = Struct(">i")
@@ -54,6 +56,7 @@ _ABORT = b"\x00"
 # Requests and responses that are kept: those of the partitions that are written most.
 _KEPT = 64
 _Row = TypeVar("_Row", bound=tuple[object, ...])
+_Result = TypeVar("_Result")
 
 
 class TransactionOwner(NamedTuple):
@@ -96,9 +99,9 @@ class Broker:
                 body += _NUMBER.pack(partition), _NUMBER.pack(len(data)), data
         self._send(PRODUCE, body)
 
-    def written(self) -> dict[PartitionId, int]:
-        """Return the error code of each partition of the first request that has no outcome yet."""
-        return produce_errors(self.connection.receive())
+    def written(self) -> dict[PartitionId, Produced]:
+        """Return the outcome in each partition of the first request that has none yet."""
+        return produce_results(self.connection.receive())
 
     def end(self, *, commit: bool) -> int:
         """Commit or abort the transaction; return the error code."""
@@ -131,15 +134,15 @@ def _cached_add_partitions_errors(body: bytes) -> dict[PartitionId, int]:
     return errors
 
 
-def produce_errors(response: bytes) -> dict[PartitionId, int]:
-    """Return the error of each partition that was to be written; 0 is none."""
-    results: dict[PartitionId, int] = {}
+def produce_results(response: bytes) -> dict[PartitionId, Produced]:
+    """Return the outcome in each partition that was to be written."""
+    results: dict[PartitionId, Produced] = {}
     fields = _ResponseFields(response[_NUMBER.size :])
     for _ in range(fields.count()):
         topic = fields.text()
         for _ in range(fields.count()):
-            partition, error, *_ = fields.unpack(_PRODUCED)
-            results[topic, partition] = error
+            partition, error, offset, *_ = fields.unpack(_PRODUCED)
+            results[topic, partition] = error, offset
     return results
 
 
@@ -149,6 +152,14 @@ def end_txn_error(response: bytes) -> int:
     fields.skip(_THROTTLE_BYTES)
     (error,) = fields.unpack(_ERROR)
     return int(error)
+
+
+def result_of(results: Mapping[PartitionId, _Result], partition: PartitionId) -> _Result:
+    """Return what a response says of a partition; raises MalformedResponse if it says nothing."""
+    try:
+        return results[partition]
+    except KeyError as error:
+        raise MalformedResponse from error
 
 
 class _ResponseFields:

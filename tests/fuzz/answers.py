@@ -44,7 +44,7 @@ def write_responses(data: bytes) -> None:
     """Read what a broker answers to the requests of a transaction."""
     for read in (
         transaction_requests.add_partitions_errors,
-        transaction_requests.produce_errors,
+        transaction_requests.produce_results,
         transaction_requests.end_txn_error,
     ):
         with suppress(MalformedResponse):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from kafka.errors import UnknownTopicOrPartitionError
+from kafka.errors import IncompatibleBrokerVersion, UnknownTopicOrPartitionError
+from kafka.protocol.admin import DescribeTransactionsRequest
+from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -22,6 +24,8 @@ from kafka.protocol.producer import (
 )
 
 from connector.kafka.kafka_python import LoggedIn
+from connector.kafka.missing_markers import KAFKA_4
+from connector.kafka.transaction_requests import END_TXN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,9 +34,11 @@ _REQUESTS = {
     kind.API_KEY: kind
     for kind in (
         AddPartitionsToTxnRequest,
+        DescribeTransactionsRequest,
         EndTxnRequest,
         FindCoordinatorRequest,
         InitProducerIdRequest,
+        ListOffsetsRequest,
         MetadataRequest,
         ProduceRequest,
     )
@@ -94,15 +100,17 @@ class BrokerSocket:
 
 
 class KnownVersions:
-    """Which requests a broker knows: all that kafka-python knows, or fewer."""
+    """Which requests a broker knows: all that kafka-python knows, before Kafka 4, or others."""
 
-    def __init__(self, fewer: Mapping[int, tuple[int, int]]) -> None:
+    def __init__(self, others: Mapping[int, tuple[int, int]]) -> None:
         everything = {kind: (0, known.max_version) for kind, known in _REQUESTS.items()}
-        self.api_versions = everything | {**fewer}
+        self.api_versions = everything | {END_TXN: (0, KAFKA_4[END_TXN] - 1)} | {**others}
 
     def api_version(self, request: Any) -> int:
-        newest: int = self.api_versions[request.API_KEY][1]
-        return min(newest, int(request._max_version or newest))
+        oldest, newest = self.api_versions[request.API_KEY]
+        if newest < oldest:
+            raise IncompatibleBrokerVersion
+        return min(int(newest), int(request._max_version or newest))
 
 
 def logged_in(

@@ -21,7 +21,7 @@ from connector.kafka.transaction_requests import (
     TransactionOwner,
     add_partitions_errors,
     end_txn_error,
-    produce_errors,
+    produce_results,
 )
 
 if TYPE_CHECKING:
@@ -165,7 +165,11 @@ def produced_response() -> bytes:
 
 def test_responses_tell_each_partition() -> None:
     assert add_partitions_errors(added_response()) == {(LONG, 0): 0, (LONG, 7): 51, ("b", 1): 47}
-    assert produce_errors(produced_response()) == {(LONG, 0): 0, (LONG, 4): 87, ("b", 1): 0}
+    assert produce_results(produced_response()) == {
+        (LONG, 0): (0, 1 << 40),
+        (LONG, 4): (87, -1),
+        ("b", 1): (0, 9),
+    }
 
 
 @pytest.mark.parametrize("error", [0, 47])
@@ -177,7 +181,7 @@ def test_responses_tell_the_error_of_an_end(error: int) -> None:
     ("read", "response"),
     [
         (add_partitions_errors, added_response()),
-        (produce_errors, produced_response()),
+        (produce_results, produced_response()),
         (end_txn_error, answered(EndTxnResponse(error_code=0), 1)),
     ],
 )
@@ -195,7 +199,7 @@ def test_a_response_that_is_cut_says_nothing_else(read: Any, response: bytes) ->
 @pytest.mark.parametrize("name", [b"\xff\xffb", b"\x80\x00b", b"\x7f\xffb", b"\x00\x01\xff"])
 @pytest.mark.parametrize(
     ("read", "response"),
-    [(add_partitions_errors, added_response()), (produce_errors, produced_response())],
+    [(add_partitions_errors, added_response()), (produce_results, produced_response())],
 )
 def test_a_name_with_a_wrong_length_or_wrong_letters_is_no_response(
     read: Any, response: bytes, name: bytes

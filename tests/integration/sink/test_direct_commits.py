@@ -6,11 +6,13 @@ import os
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 from kafka.protocol.producer import InitProducerIdRequest
 from structlog.testing import capture_logs
@@ -24,6 +26,7 @@ from connector.kafka.transaction_requests import (
     END_TXN,
     PRODUCE,
     VERSIONS,
+    Broker,
 )
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.connection import Interrupted
@@ -33,9 +36,10 @@ from tests.integration.sink.commits import PROGRESS, commit, keys, publish
 from tests.length import full_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from connector.kafka.encoded_batch import EncodedBatch
+    from connector.kafka.transaction_requests import PartitionId
     from connector.stream.sink.kafka_sink import KafkaSink
     from local_stack import KafkaBroker
 
@@ -323,12 +327,7 @@ def delivered_again(broker: KafkaBroker, prefix: str) -> list[int]:
 @of_each_size
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(ADD_PARTITIONS_TO_TXN, marks=full_only),
-        # One run in four, a partition waits for the end of a transaction that was aborted.
-        pytest.param(PRODUCE, marks=full_only),
-        END_TXN,
-    ],
+    [pytest.param(ADD_PARTITIONS_TO_TXN, marks=full_only), PRODUCE, END_TXN],
     ids=["add", "produce", "end"],
 )
 def test_a_broker_that_stands_still_leaves_no_transaction_open(
@@ -389,6 +388,51 @@ def test_a_transaction_that_a_lost_answer_has_aborted_is_aborted(
     wait_until(lambda: aborts(sink), lambda: "Kafka does not abort")
     assert len(lost) == 1
     assert delivered(kafka_broker, prefix) == []
+
+
+@contextmanager
+def unverified(broker: KafkaBroker) -> Iterator[None]:
+    """Have a broker write batches to partitions that no transaction has."""
+    setting = "transaction.partition.verification.enable"
+    with closing(KafkaAdminClient(bootstrap_servers=broker.endpoint.bootstrap)) as admin:
+
+        def verify(value: str) -> None:
+            admin.alter_configs(
+                [ConfigResource(ConfigResourceType.BROKER, "1", configs={setting: value})]
+            )
+
+        verify("false")
+        yield
+        verify("true")
+
+
+@pytest.mark.broker("a marker that is left out")
+def test_a_partition_without_the_marker_of_an_abort_gets_it(
+    open_sink: Open,
+    prefix: str,
+    kafka_broker: KafkaBroker,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sink = open_sink(transaction_timeout_seconds=300)
+    warm(sink, prefix)
+    add = Broker.add_partitions
+    unknown = f"{prefix}.db.t", 0
+
+    def add_others(broker: Broker, partitions: tuple[PartitionId, ...]) -> dict[PartitionId, int]:
+        assert unknown in partitions
+        others = tuple(each for each in partitions if each != unknown)
+        return add(broker, others) | {unknown: 0}
+
+    # The coordinator then has no marker written there, as if it took the partition for deleted.
+    with unverified(kafka_broker):
+        monkeypatch.setattr(Broker, "add_partitions", add_others)
+        interrupt_commit(sink, prefix, at_end=monkeypatch.undo)
+    sink.abandon()
+    assert delivered(kafka_broker, prefix) == []
+    successor = open_sink("b")
+    publish(successor, prefix, range(3, 5))
+    commit(successor, PROGRESS)
+    assert delivered(kafka_broker, prefix) == [3, 4]
 
 
 def test_a_transaction_that_stays_open_is_told(
