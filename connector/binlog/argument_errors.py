@@ -92,10 +92,14 @@ NO_TRANSACTION_BEFORE_STOP = configuration_error(
 )
 OTHER_FLAVOUR = configuration_error(
     "C316",
-    "the GTIDs {gtids} cannot be compared with {gtid}, a GTID of another flavour",
+    "{argument} {gtids} cannot be compared with {gtid}, a GTID of another flavour",
     "give GTIDs as the log has them",
     cause="MySQL and MariaDB number transactions differently.",
-    example={"gtids": "0-1-5", "gtid": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42"},
+    example={
+        "argument": "skip_gtids",
+        "gtids": "0-1-5",
+        "gtid": "3e11fa47-71ca-11e1-9e33-c80aa9429562:42",
+    },
 )
 NOT_ONE_GTID = configuration_error(
     "C317",

@@ -278,9 +278,9 @@ class Selection:
         if isinstance(body, GTID_EVENTS):
             gtid = None if isinstance(body, transaction.AnonymousGtidEvent) else body.gtid
             include, exclude = self._options.include_gtids, self._options.exclude_gtids
-            self._gtid_selected = (include is None or _contains(include, gtid)) and not (
-                exclude is not None and _contains(exclude, gtid)
-            )
+            self._gtid_selected = (
+                include is None or _contains(include, gtid, "--include-gtids")
+            ) and not (exclude is not None and _contains(exclude, gtid, "--exclude-gtids"))
         return self._gtid_selected or scope_of(body) is EventScope.LOG
 
     def _is_of_server(self, event: Event) -> bool:
@@ -374,8 +374,10 @@ class _Transaction:
         self._inside = self._selected = False
 
 
-def _contains(gtids: GtidSet | MariadbGtidSet, gtid: Gtid | MariadbGtid | None) -> bool:
-    """Return whether the set has `gtid`; false for None.
+def _contains(
+    gtids: GtidSet | MariadbGtidSet, gtid: Gtid | MariadbGtid | None, option: str
+) -> bool:
+    """Return whether the set of an option has `gtid`; false for None.
 
     Raises ConfigError for a GTID of another flavour.
     """
@@ -386,7 +388,7 @@ def _contains(gtids: GtidSet | MariadbGtidSet, gtid: Gtid | MariadbGtid | None) 
             return gtid in gtids
     elif isinstance(gtid, MariadbGtid):
         return gtid in gtids
-    raise ConfigError(argument_errors.OTHER_FLAVOUR, gtids=gtids, gtid=gtid)
+    raise ConfigError(argument_errors.OTHER_FLAVOUR, argument=option, gtids=gtids, gtid=gtid)
 
 
 def _is_payload(event: Event) -> bool:

@@ -99,7 +99,9 @@ class TransactionSelection:
                 return gtid in skip
         elif isinstance(gtid, MariadbGtid):
             return gtid in skip
-        raise ConfigError(argument_errors.OTHER_FLAVOUR, gtids=skip, gtid=gtid)
+        raise ConfigError(
+            argument_errors.OTHER_FLAVOUR, argument="skip_gtids", gtids=skip, gtid=gtid
+        )
 
 
 def _gtid(text: str) -> AnyGtid:
