@@ -16,7 +16,7 @@ from connector.stream.snapshot.watermark import DeliveredPosition
 from connector.stream.source.select_session import SelectSession
 from stream_jobs.settings import TableSettings
 from stream_jobs.tables.table_options import TableOptionsResolver
-from verification.checksums import Checksums, ServerChecksums
+from verification.checksums import Checksums, ServerChecksums, sql_of_hash
 from verification.key_ranges import KeyNumber, KeyRanges, numbers_of
 from verification.row_text import RowText
 from verification.source_table import SourceTable
@@ -217,3 +217,24 @@ def test_masked_rows_are_read_because_the_server_would_sum_what_they_hide(
     assert table.text() is None
     assert table.rows().to_pylist() == [{"id": 1, "name": "***"}]
     table.close()
+
+
+def test_rows_that_are_too_long_for_a_text_have_no_equal_sums(server: Source, place: str) -> None:
+    ((before,),) = server.execute("SELECT @@GLOBAL.max_allowed_packet")
+    server.execute(
+        f"CREATE TABLE {place}.t (id INT PRIMARY KEY, a MEDIUMTEXT, b MEDIUMTEXT)",
+        f"INSERT INTO {place}.t VALUES (1, 'a', 'b'), (2, REPEAT('a', 700000), NULL)",
+        f"UPDATE {place}.t SET b = a WHERE id = 2",
+    )
+    text = "CONCAT_WS(_binary',', a, b)"
+    sums = f"SELECT BIT_XOR({sql_of_hash(text)}) AS total FROM {place}.t WHERE id = "
+    try:
+        server.execute("SET GLOBAL max_allowed_packet = 1048576")
+        with SelectSession(
+            server.settings(user=server.create_account("SELECT, REPLICATION CLIENT"))
+        ) as session:
+            short, long = ([session.query(f"{sums}{n}")[0]["total"] for _ in "12"] for n in (1, 2))
+    finally:
+        server.execute(f"SET GLOBAL max_allowed_packet = {before}")
+    assert short[0] == short[1]
+    assert long[0] != long[1]
