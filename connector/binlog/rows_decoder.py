@@ -196,6 +196,10 @@ class RowsDecoder:
         kind = _KINDS[type_code]
         assert kind is not None
         if table_map is None:
+            # A dummy has the bitmaps of one column. More bytes are rows without a table map.
+            bitmaps: i64 = 2 if kind is rows_header.UPDATE else 1
+            if body.remaining > 1 + bitmaps:
+                raise DecodeError(log_errors.NO_TABLE_MAP, table_id=head.table_id)
             body.skip(body.remaining)
             return RowsEvent.dummy(head, kind, origin)
         if _COMPRESSED_ROWS_START <= type_code <= _COMPRESSED_ROWS_END:

@@ -233,6 +233,22 @@ def test_the_dummy_table_id_only_ends_the_statement() -> None:
     assert refusal(log, write_rows(b"")).reason.text.startswith("no TABLE_MAP_EVENT")
 
 
+def test_a_table_with_the_dummy_id_has_rows() -> None:
+    log = decoder()
+    log.decode(event(EventType.TABLE_MAP_EVENT, table_map([INT], table_id=DUMMY_TABLE_ID)))
+    rows = log.decode(write_rows(b"\0\x07\0\0\0", table_id=DUMMY_TABLE_ID)).body
+    assert isinstance(rows, RowsEvent)
+    assert not rows.is_dummy
+    assert [row.after for row in rows.rows()] == [[7]]
+
+
+def test_rows_with_the_dummy_id_need_a_table_map() -> None:
+    rows = write_rows(b"\0\x07\0\0\0", table_id=DUMMY_TABLE_ID)
+    assert refusal(decoder(), rows).reason.text == (
+        "no TABLE_MAP_EVENT of this statement describes table id 16777215"
+    )
+
+
 def test_rows_that_cannot_be_read_are_an_error_with_the_position_of_their_event() -> None:
     log = decoder()
     log.decode(event(EventType.TABLE_MAP_EVENT, table_map([INT], b"\x04\x03\x02id")))

@@ -18,7 +18,7 @@ https://dev.mysql.com/doc/dev/mysql-server/latest/classmysql_1_1binlog_1_1event_
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -30,6 +30,9 @@ from connector.binlog.events.table_map import TableMapEvent
 from connector.binlog.log_errors import EventError
 from connector.binlog.payload_reader import PayloadReader
 from connector.foundation.errors import DecodeError
+
+# Of dummy events. Only the object itself stands for them: a table can have the same id.
+_NO_TABLE: Final = TableMapEvent(rows_header.DUMMY_TABLE_ID, 0, "", "", [])
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
@@ -142,10 +145,9 @@ class RowsEvent:
         head: rows_header.RowsHeader, kind: rows_header.RowsKind, origin: tuple[str, int, str]
     ) -> "RowsEvent":
         """Return the event without rows that only ends a statement."""
-        nothing = TableMapEvent(head.table_id, 0, "", "", [])
         return RowsEvent(
             kind,
-            nothing,
+            _NO_TABLE,
             head.flags,
             head.extra_row_info,
             None,
@@ -166,7 +168,7 @@ class RowsEvent:
     @property
     def is_dummy(self) -> bool:
         """Whether the event names no table and only ends a statement."""
-        return self.table_map.table_id == rows_header.DUMMY_TABLE_ID
+        return self.table_map is _NO_TABLE
 
     @property
     def rows_length(self) -> int:

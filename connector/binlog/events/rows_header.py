@@ -78,7 +78,8 @@ NO_FOREIGN_KEY_CHECKS_F: Final = 0x0002
 # so the log has what cascades.
 USE_SQL_FOREIGN_KEY_F: Final = 0x0010
 
-# Names no table: the event only ends a statement.
+# Names no table if the statement has no table map with this id: the event only ends the statement.
+# Servers count ids of tables up, past this one.
 DUMMY_TABLE_ID: Final = 0xFF_FFFF
 
 _EXTRA_LENGTH_BYTES: Final = 2
