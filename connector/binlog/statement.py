@@ -164,6 +164,8 @@ def classify(query: str, syntax: SessionSyntax = sql_text.DEFAULT_SYNTAX) -> Sta
     first = next(tokens, None)
     if first is not None and first.is_word("SET"):
         first = _after_settings(tokens) or first
+    if first is not None and first.is_word("ANALYZE"):
+        first = _analyzed(tokens) or first
     if first is None:
         return Statement(StatementKind.OTHER, "")
     verb = first.text.upper()
@@ -192,6 +194,17 @@ def _after_settings(tokens: Iterator[Token]) -> Token | None:
         if depth == 0 and token.is_word("FOR"):
             return next(tokens, None)
     return None
+
+
+def _analyzed(tokens: Iterator[Token]) -> Token | None:
+    """Read on to the statement that MariaDB's `ANALYZE [FORMAT = name]` runs and logs with its text.
+
+    Return its first token, None for `ANALYZE TABLE`.
+    """
+    following = next(tokens, None)
+    if following is not None and following.is_word("FORMAT"):
+        following = next(islice(tokens, 2, None), None)
+    return following if following is not None and following.is_word(*_DML_VERBS) else None
 
 
 def _classify_control(verb: str, tokens: Iterator[Token]) -> Statement:

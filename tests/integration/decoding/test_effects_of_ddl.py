@@ -147,6 +147,13 @@ def test_settings_of_one_statement_hide_nothing(log: SourceLog) -> None:
 
 
 @on_mariadb
+@pytest.mark.parametrize("analyze", ["ANALYZE", "ANALYZE FORMAT=JSON"])
+def test_a_change_that_is_analyzed_is_one(log: SourceLog, analyze: str) -> None:
+    text = refusal(log, STATEMENT_FORMAT, f"{analyze} UPDATE a SET v = 3")
+    assert "UPDATE in database shop, logged as a statement, cannot be published" in text
+
+
+@on_mariadb
 def test_a_table_of_which_alter_ignore_drops_rows_is_copied(log: SourceLog) -> None:
     found = copied(log, "ALTER IGNORE TABLE a ADD UNIQUE (id)")
     assert found == [("shop.a", "ALTER TABLE … IGNORE")]
