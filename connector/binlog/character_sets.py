@@ -6,12 +6,14 @@ its character set. Bytes in a character set become text as the server's SELECT c
 Most logs hold UTF-8 alone. The tables of the other sets take 8 ms to make, so they are imported
 when one of these sets occurs.
 
-The numbers of collations are the same on every server; a few names are not. MariaDB adds these:
-NO PAD collations at 1024 above the collation they are a variant of, and the UCA 14.0 collations,
-256 numbers for each Unicode character set, from 2048. Each server called utf8mb3 `utf8` until
-MySQL 8.0.30 and MariaDB 10.6; here it is always utf8mb3.
+Below 1024, the numbers of collations are the same on every server; a few names are not. MariaDB
+adds these: NO PAD collations at 1024 above the collation they are a variant of, and the UCA 14.0
+collations, 256 numbers for each Unicode character set, from 2048. MySQL leaves 1024 to 2047 to
+collations that users add, so the log does not say of which character set they are. Each server
+called utf8mb3 `utf8` until MySQL 8.0.30 and MariaDB 10.6; here it is always utf8mb3.
 
 https://dev.mysql.com/doc/refman/8.4/en/charset-charsets.html
+https://dev.mysql.com/doc/refman/8.4/en/adding-collation-choosing-id.html
 https://mariadb.com/kb/en/supported-character-sets-and-collations/
 """
 
@@ -123,8 +125,13 @@ _CHARSETS: dict[int, str] = {
 }
 
 
-def charset_of(collation: int) -> str | None:
-    """Return MySQL's name of a collation's character set, None for an unknown number."""
+def charset_of(collation: int, *, mariadb: bool = False) -> str | None:
+    """Return MySQL's name of a collation's character set, None for an unknown number.
+
+    With `mariadb`, the number is MariaDB's.
+    """
+    if not mariadb:
+        return _CHARSETS.get(collation)
     if collation in _NO_PAD:
         collation -= _NO_PAD.start
     elif collation >= _UCA1400_START:
@@ -214,6 +221,8 @@ _UCA1400_ENDINGS = _words("ai_ci ai_cs as_ci as_cs nopad_ai_ci nopad_ai_cs nopad
 
 def collation_name(number: int, *, mariadb: bool = False) -> str | None:
     """Return the server's name of a collation, None for an unknown number."""
+    if not mariadb:
+        return _OF_MYSQL.get(number)
     if number in _NO_PAD:
         padded = collation_name(number - _NO_PAD.start, mariadb=True)
         if padded is None:
@@ -222,11 +231,11 @@ def collation_name(number: int, *, mariadb: bool = False) -> str | None:
         return f"{name}_nopad_{ending}"
     if number >= _UCA1400_START:
         return _uca1400_name(number)
-    return (_OF_MARIADB.get(number) if mariadb else None) or _OF_MYSQL.get(number)
+    return _OF_MARIADB.get(number) or _OF_MYSQL.get(number)
 
 
 def _uca1400_name(number: int) -> str | None:
-    charset = charset_of(number)
+    charset = charset_of(number, mariadb=True)
     index = (number - _UCA1400_START) % _UCA1400_SIZE
     language_index, ending = divmod(index, len(_UCA1400_ENDINGS))
     if charset is None or language_index >= len(_UCA1400_LANGUAGES):

@@ -39,7 +39,7 @@ class ServerRelease(NamedTuple):
 
     def charset_and_collation(self, collation: int) -> tuple[str, str] | None:
         """Return the names that this server has for a collation and its character set."""
-        charset = charset_of(collation)
+        charset = charset_of(collation, mariadb=self.mariadb)
         name = collation_name(collation, mariadb=self.mariadb)
         if charset is None or name is None:
             return None

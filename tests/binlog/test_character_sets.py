@@ -134,4 +134,11 @@ def test_a_lenient_text_shows_foreign_bytes_as_escapes(
     ],
 )
 def test_a_collation_has_one_character_set(collation: int, charset: str | None) -> None:
-    assert charset_of(collation) == charset
+    assert charset_of(collation, mariadb=True) == charset
+
+
+@pytest.mark.parametrize("collation", [1024, 1029, 1069, 2047, 2048, 2304])
+def test_the_log_of_mysql_does_not_say_the_character_set_of_a_collation_of_its_users(
+    collation: int,
+) -> None:
+    assert charset_of(collation) is None

@@ -158,6 +158,7 @@ class Column:
     visible: bool = True
     geometry_type: int | None = None  # 0 GEOMETRY, 1 POINT, 2 LINESTRING, ...
     dimension: int | None = None  # VECTOR
+    mariadb: bool = False  # whether the number of the collation is MariaDB's
 
     @property
     def real_type(self) -> int:
@@ -171,7 +172,9 @@ class Column:
     @property
     def charset(self) -> str | None:
         """MySQL's name of the character set; None if there is none, or it is not known."""
-        return charset_of(self.collation) if self.collation is not None else None
+        if self.collation is None:
+            return None
+        return charset_of(self.collation, mariadb=self.mariadb)
 
     @property
     def binary(self) -> bool:

@@ -90,6 +90,8 @@ def read_optional_metadata(
         body.skip(length)
         fields[number] = PayloadReader(body.data, start, body.offset)
     characters = _MARIADB_CHARACTER if mariadb else _CHARACTER
+    for column in columns:
+        column.mariadb = mariadb
     # ENUM and SET labels are read with the character set, so that comes first.
     for kind, types, read in (
         (MetadataField.SIGNEDNESS, NUMERIC_TYPES, _read_signs),

@@ -75,7 +75,6 @@ _BY_LENGTH: dict[int, Callable[[PayloadReader, int | None], PlainBody]] = {
     EventType.DELETE_FILE_EVENT: load.DeleteFileEvent.decode,
     EventType.NEW_LOAD_EVENT: load.LoadEvent.decode,
     EventType.RAND_EVENT: RandEvent.decode,
-    EventType.USER_VAR_EVENT: UserVarEvent.decode,
     EventType.BEGIN_LOAD_QUERY_EVENT: load.BeginLoadQueryEvent.decode,
     EventType.EXECUTE_LOAD_QUERY_EVENT: ExecuteLoadQueryEvent.decode,
     EventType.INCIDENT_EVENT: control.IncidentEvent.decode,
@@ -98,6 +97,9 @@ _BODIES: dict[int, ReadBody] = {
         body,
         log.post_header_length(EventType.LOAD_EVENT),
         log.post_header_length(EventType.CREATE_FILE_EVENT),
+    ),
+    EventType.USER_VAR_EVENT: lambda body, _, log: UserVarEvent.decode(
+        body, log.post_header_length(EventType.USER_VAR_EVENT), mariadb=log.mariadb
     ),
     EventType.XID_EVENT: lambda body, _, __: transaction.XidEvent.decode(body),
     EventType.HEARTBEAT_LOG_EVENT: lambda body, header, _: control.HeartbeatEvent.decode(

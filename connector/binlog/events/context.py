@@ -101,9 +101,12 @@ class UserVarEvent:
     data_type: str | None  # the SQL type, where MariaDB names it
     raw_value: bytes | None  # as logged
     raw_attributes: bytes  # as logged; empty in older servers
+    mariadb: bool = False  # whether the number of the collation is MariaDB's
 
     @classmethod
-    def decode(cls, body: PayloadReader, post_header_length: int | None = None) -> "UserVarEvent":
+    def decode(
+        cls, body: PayloadReader, post_header_length: int | None = None, *, mariadb: bool = False
+    ) -> "UserVarEvent":
         """Decode the name and the value; attributes of a newer server are kept as bytes.
 
         Raises DecodeError for a name that is not UTF-8, an unknown type, and a bad value.
@@ -118,9 +121,21 @@ class UserVarEvent:
         raw_value = body.read_bytes(body.read_uint32())
         raw_attributes = body.read_rest()
         unsigned, data_type = _read_attributes(PayloadReader(raw_attributes))
-        value = _read_value(raw_value, value_type, collation, unsigned=unsigned)
+        value: int | float | str | bytes
+        if value_type is UserVarType.STRING:
+            value = _text(raw_value, charset_of(collation, mariadb=mariadb))
+        else:
+            value = _read_number(raw_value, value_type, unsigned=unsigned)
         return cls(
-            name, value_type, collation, value, unsigned, data_type, raw_value, raw_attributes
+            name,
+            value_type,
+            collation,
+            value,
+            unsigned,
+            data_type,
+            raw_value,
+            raw_attributes,
+            mariadb,
         )
 
 
@@ -147,11 +162,7 @@ def _read_attributes(attributes: PayloadReader) -> tuple[bool, str | None]:
     return unsigned, data_type
 
 
-def _read_value(
-    raw: bytes, value_type: UserVarType, collation: int, *, unsigned: bool
-) -> int | float | str | bytes:
-    if value_type is UserVarType.STRING:
-        return _text(raw, collation)
+def _read_number(raw: bytes, value_type: UserVarType, *, unsigned: bool) -> int | float | str:
     reader = PayloadReader(raw)
     value: int | float | str
     if value_type is UserVarType.REAL:
@@ -168,8 +179,7 @@ def _read_value(
     return value
 
 
-def _text(raw: bytes, collation: int) -> str | bytes:
-    charset = charset_of(collation)
+def _text(raw: bytes, charset: str | None) -> str | bytes:
     if charset is None or charset == _BINARY:
         return raw
     try:

@@ -223,9 +223,17 @@ def _read_query(head: PayloadReader, body: PayloadReader) -> QueryEvent:
     return QueryEvent(thread_id, exec_time, error_code, schema, variables, query_bytes, query)
 
 
+def client_charset(variables: StatusVariables) -> str | None:
+    """Return MySQL's name of the session's character set, None if it is not known."""
+    if variables.charset is None:
+        return None
+    # A client of MySQL has no number from 1024 on: collations that users add are for values.
+    return charset_of(variables.charset[0], mariadb=True)
+
+
 def _text(query: bytes, variables: StatusVariables) -> str:
     """Return the query as text, by the character set of the session."""
-    charset = charset_of(variables.charset[0]) if variables.charset is not None else None
+    charset = client_charset(variables)
     if query.isascii() and charset in _OF_ASCII:
         return query.decode("ascii")
     return decode_leniently(query, charset or "utf8mb4")

@@ -114,7 +114,7 @@ class TableDefinition:
             column["length"] = _number(row, "digits")
         if kind in ("char", "varchar", "text"):
             collation = self.collations[row["collation"] or ""]
-            column["charset"] = charset_of(collation) or ""
+            column["charset"] = charset_of(collation, mariadb=self.mariadb) or ""
             column["collation"] = collation
         if kind in ("enum", "set"):
             column["labels"] = read_labels(definition)

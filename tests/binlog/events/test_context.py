@@ -102,6 +102,12 @@ def test_mariadb_names_the_data_type_of_a_user_variable() -> None:
     assert (event.data_type, event.value, event.unsigned) == ("inet6", "x", False)
 
 
+def test_a_user_variable_has_the_character_set_that_its_server_numbers_so() -> None:
+    body = user_var(0, "Zoë".encode(), collation=1069)
+    assert decoded(body).value == "Zoë".encode()
+    assert UserVarEvent.decode(PayloadReader(body), mariadb=True).value == "Zoë"
+
+
 def test_an_unknown_attribute_ends_the_reading_and_is_kept() -> None:
     event = decoded(user_var(2, b"\x07" + bytes(7), b"\x01\x63\x00"))
     assert (event.value, event.unsigned, event.raw_attributes) == (7, True, b"\x01\x63\x00")

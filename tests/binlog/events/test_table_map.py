@@ -68,6 +68,19 @@ def test_labels_that_are_not_of_their_character_set_are_not_read() -> None:
     assert [c.labels for c in event.columns] == [None, ["a"]]
 
 
+@pytest.mark.parametrize(
+    ("mariadb", "charset", "value"), [(False, None, "Zoë".encode()), (True, "latin1", "ZoÃ«")]
+)
+def test_a_collation_that_users_of_mysql_add_is_none_of_mariadb(
+    mariadb: bool, charset: str | None, value: str | bytes
+) -> None:
+    body = PayloadReader(table_map([VARCHAR], tlv(3, b"\xfc\x05\x04")))
+    event = TableMapEvent.decode(body, mariadb=mariadb)
+    assert (event.columns[0].collation, event.columns[0].charset) == (1029, charset)
+    (reader,) = event.row_plan.readers
+    assert reader.read(PayloadReader(b"\x04" + "Zoë".encode())) == value
+
+
 def test_names_keys_visibility_and_dimensions_are_told() -> None:
     event = decode(
         [INT, VARCHAR, (T.VECTOR, b"\x04"), (T.GEOMETRY, b"\x04")],

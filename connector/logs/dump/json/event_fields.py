@@ -46,7 +46,7 @@ def _text_or_hex(raw: bytes, charset: str = _UTF8) -> str | dict[str, str]:
 
 def _query(body: query.QueryEvent) -> Fields:
     variables = body.status_variables
-    charset = charset_of(variables.charset[0]) if variables.charset is not None else None
+    charset = query.client_charset(variables)
     fields: Fields = {
         "thread_id": body.thread_id,
         "exec_time": body.exec_time,
@@ -98,7 +98,7 @@ def _user_var(body: context.UserVarEvent, *, mariadb: bool) -> Fields:
         "name": body.name,
         "value": text,
         "type": body.type.name,
-        "charset": charset_of(body.collation),
+        "charset": charset_of(body.collation, mariadb=mariadb),
         "collation": collation_name(body.collation, mariadb=mariadb),
         "unsigned": body.unsigned,
     }

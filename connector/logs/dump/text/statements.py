@@ -145,7 +145,7 @@ class SessionText:
                 f"@@session.collation_server={server}",
             )
         )
-        name = charset_of(client)
+        name = charset_of(client, mariadb=True)
         if statements and name is not None:
             yield f"/*!\\C {name} */{END}"
         yield from statements
@@ -226,15 +226,11 @@ def _user_value(body: UserVarEvent) -> str:
         return str(body.value)
     digits = (body.raw_value or b"").hex().upper()
     text = f"0x{digits}" if digits else "''"
-    charset = charset_of(body.collation)
-    collation = collation_name(body.collation, mariadb=body.collation >= _MARIADB_COLLATIONS)
+    charset = charset_of(body.collation, mariadb=body.mariadb)
+    collation = collation_name(body.collation, mariadb=body.mariadb)
     if charset is None or collation is None:
         return f"{text} /* collation {body.collation} */"
     return f"_{charset} {text} COLLATE `{collation}`"
-
-
-# No collation of MySQL has this number or a higher one.
-_MARIADB_COLLATIONS = 576
 
 
 def _load(body: load.LoadEvent) -> Description:
