@@ -1,7 +1,8 @@
 """Files in the given order become one log; the last one can be followed while it grows.
 
 A server that rotates its log names the next file in the last event of a file. After a crash or a
-shutdown it does not: then the next file is the one with the next number.
+shutdown it does not: then the next file is the one with the next number. A relay log also has the
+rotations of its source, which name files of the source; their headers state where they ended there.
 """
 
 import re
@@ -22,6 +23,7 @@ from connector.binlog.log_errors import LogTruncated
 from connector.foundation.errors import ConfigError
 
 _POLL_SECONDS = 0.1
+_LOG_POS_MASK = 0xFFFF_FFFF
 _NUMBERED = re.compile(r"(.*\.)([0-9]+)")
 
 
@@ -170,7 +172,7 @@ class FileSequence:
     def _following(self, path: Path) -> Path | None:
         """Return the next file if it exists."""
         last = self._last_event
-        if last is not None and isinstance(last.body, RotateEvent) and not last.header.artificial:
+        if last is not None and isinstance(last.body, RotateEvent) and _is_own(last):
             # Only the name of the path that the event states: it could point anywhere.
             name = last.body.next_file.rpartition("/")[2]
         elif (numbered := _NUMBERED.fullmatch(path.name)) is not None:
@@ -181,6 +183,12 @@ class FileSequence:
         following = path.with_name(name) if name else path
         there = following != path and following.is_file()
         return following if there and following.stat().st_size > MAGIC_LENGTH else None
+
+
+def _is_own(event: Event) -> bool:
+    """Return whether a rotation is that of the file that it is in."""
+    header = event.header
+    return not header.artificial and header.log_pos == event.next_position & _LOG_POS_MASK
 
 
 def closed_early(name: str, position: int) -> ConfigError:

@@ -12,6 +12,7 @@ from connector.binlog.log_errors import LogTruncated
 from connector.foundation.errors import ConfigError
 from connector.reader import open_binlog, open_binlogs
 from tests.binlog.files.log_files import LogFile
+from tests.binlog.log_bytes import event
 from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
@@ -170,6 +171,27 @@ def test_a_rotation_that_a_relay_log_has_from_its_source_does_not_end_it(
     append(path, log.data[end:])
     time.sleep(0.3)
     end = len(log.data)
+    log.transaction((2, "b"))
+    append(path, log.data[end:])
+    follower.wait_for(1, 2)
+
+
+def test_a_rotation_of_the_source_does_not_lead_from_its_relay_log_to_a_log_beside_it(
+    path: Path, log: LogFile, follower: Follower
+) -> None:
+    # The replica's own log, which lies beside its relay logs, has names as the source's.
+    beside = LogFile(in_use=True)
+    beside.transaction((9, "x"))
+    path.with_name("binlog.000124").write_bytes(beside.data)
+    follower.wait_for(1)
+    end = len(log.data)
+    names_next = (4).to_bytes(8, "little") + b"binlog.000124"
+    # It ended elsewhere in the source's log; the artificial one comes a moment later.
+    log.data += event(EventType.ROTATE_EVENT, names_next, log_pos=987_654)
+    append(path, log.data[end:])
+    time.sleep(0.3)
+    end = len(log.data)
+    log.add(EventType.ROTATE_EVENT, names_next, flags=0x20)
     log.transaction((2, "b"))
     append(path, log.data[end:])
     follower.wait_for(1, 2)
