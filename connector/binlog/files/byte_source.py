@@ -30,6 +30,8 @@ LONG_STEP_LENGTH = 512 * 1024
 
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = b"\x28\xb5\x2f\xfd"
+# A frame without data, as pzstd writes before each other frame: sixteen numbers, from the first on.
+_ZSTD_SKIPPABLE = (0x184D2A50, 0x184D2A5F)
 _SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
 # Name in messages of a source without a name.
 _UNNAMED = "stream"
@@ -217,7 +219,10 @@ def _refuse_text(file: object) -> None:
 def _compression_of(head: bytes) -> str | None:
     if head.startswith(_GZIP):
         return "gzip"
-    return "zstd" if head == _ZSTD else None
+    first, last = _ZSTD_SKIPPABLE
+    if head == _ZSTD or first <= int.from_bytes(head, "little") <= last:
+        return "zstd"
+    return None
 
 
 class _Rejoined:

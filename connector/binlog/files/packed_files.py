@@ -15,6 +15,8 @@ import zstandard
 DAMAGE: tuple[type[Exception], ...] = (gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
 # Compressed bytes in one step: a block of 4 bytes can become 128 KiB, so these give at most 8 MiB.
 _ZSTD_STEP_LENGTH = 256
+# Of `zstd --long=31`, the largest.
+_ZSTD_WINDOW_MAX = 1 << 31
 
 
 class _PackedFile(Protocol):
@@ -27,11 +29,15 @@ def gzip_file(packed: _PackedFile) -> gzip.GzipFile:
 
 
 class ZstdFile:
-    """The bytes of consecutive Zstandard frames; EOFError if a frame is incomplete."""
+    """The bytes of consecutive Zstandard frames; EOFError if a frame is incomplete.
+
+    A frame is unpacked with as much memory as its writer has chosen, at most `_ZSTD_WINDOW_MAX`;
+    only what is unpacked takes it.
+    """
 
     def __init__(self, packed: _PackedFile) -> None:
         self._packed = packed
-        self._decompressor = zstandard.ZstdDecompressor()
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_MAX)
         self._frame: zstandard.ZstdDecompressionObj | None = None
         self._rest = b""  # packed bytes after the frame before
 

@@ -84,6 +84,21 @@ def test_compressed_pieces_may_follow_each_other(compression: str) -> None:
     assert positions(halves) == LOG.positions
 
 
+@pytest.mark.parametrize("magic", [0x184D2A50, 0x184D2A5F])
+def test_frames_of_zstandard_that_have_no_data_are_passed_over(magic: int) -> None:
+    # pzstd has one before each other frame.
+    empty = magic.to_bytes(4, "little") + (4).to_bytes(4, "little") + b"size"
+    halves = zstandard.compress(LOG.data[:100]), zstandard.compress(LOG.data[100:])
+    assert positions(b"".join(empty + half for half in halves) + empty) == LOG.positions
+
+
+def test_an_archive_of_zstandard_may_be_packed_with_a_large_window() -> None:
+    # As of `zstd --long=28`: without a size, 2**28 bytes, and one block that is not packed.
+    head = b"\x28\xb5\x2f\xfd" + b"\0" + bytes([(28 - 10) << 3])
+    block = (len(LOG.data) << 3 | 1).to_bytes(3, "little") + LOG.data
+    assert positions(head + block) == LOG.positions
+
+
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 def test_compressed_bytes_that_end_too_soon_are_a_log_that_does(compression: str) -> None:
     packed = PACKED[compression]
