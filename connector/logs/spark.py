@@ -15,7 +15,8 @@
 `before` and `after` are JSON objects by column, with values as in the records of Kafka; columns
 that an image leaves out are missing. A value that these records cannot hold has the form of `dump
 --format json`: bytes outside of the character set, a SET without labels, changes of a JSON document
-that is not in the log. `seq` counts the rows of a transaction, from 0.
+that is not in the log. `seq` counts the rows of a transaction, from 0; those of other tables if they can
+be counted.
 
 Paths are those of the driver and of the workers, on which `connector` is installed.
 
@@ -132,7 +133,7 @@ class _Reader(DataSourceReader):
                 for event, rows in transaction.rows_events():
                     table_map = rows.table_map
                     if tables is not None and not tables.follows(table_map.schema, table_map.table):
-                        seq += rows.count()
+                        seq += rows.count_readable()
                         continue
                     timestamp = datetime.fromtimestamp(event.header.timestamp, UTC)
                     if images is None or images.table_map is not table_map:

@@ -218,6 +218,13 @@ class RowsEvent:
             raise self.unreadable(error) from error
         return count
 
+    def count_readable(self) -> int:
+        """Return `count`; 0 for rows that cannot be counted, if nobody asked for them."""
+        try:
+            return self.count()
+        except EventError:
+            return 0
+
     def reader(self) -> RowReader:
         """Return what reads or skips the rows one by one; raise DecodeError as `plan` does."""
         return RowReader(

@@ -10,6 +10,7 @@ import pytest
 import zstandard
 from pyspark.errors import PySparkException
 
+from connector.binlog.columns.column import ColumnType
 from connector.binlog.header import EventType
 from connector.reader import open_binlog
 from connector.reader.spark import register
@@ -111,6 +112,15 @@ def test_the_rows_of_other_tables_are_left_out_but_count(
     rows = read(binlogs, path, tables="*.u").collect()
     # Without its metadata, the log has neither names nor character sets.
     assert [(row.seq, row.after) for row in rows] == [(2, '{"@1":3,"@2":"Yw=="}')]
+    # Where they cannot be counted, they have no number.
+    log.query("BEGIN")
+    old = table_map([(ColumnType.DECIMAL, b"")]).replace(b"\1t\0", b"\1v\0", 1)
+    log.add(EventType.TABLE_MAP_EVENT, old)
+    log.add(EventType.WRITE_ROWS_EVENT, (42).to_bytes(6, "little") + b"\1\0\2\0\1\1\0" + b"1")
+    log.table_map()
+    log.insert((4, "d"))
+    path.write_bytes(log.data)
+    assert [row.seq for row in read(binlogs, path, tables="db.t").collect()] == [0, 1, 0]
 
 
 @pytest.mark.server
