@@ -25,8 +25,7 @@ from itertools import chain, islice, pairwise
 from typing import Final
 
 from connector.binlog import sql_text
-from connector.binlog.character_sets import charset_of
-from connector.binlog.events.query import QueryEvent
+from connector.binlog.events.query import QueryEvent, client_charset
 from connector.binlog.events.status_variables import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from connector.binlog.sql_text import SessionSyntax, Token
 
@@ -134,11 +133,8 @@ def statement_of(body: QueryEvent) -> Statement:
 
 def _syntax_of(body: QueryEvent) -> SessionSyntax:
     # In the other sets it is a character of several bytes, which servers take for a letter.
-    collations = body.status_variables.charset
     spaces = (
-        "\xa0" in body.query
-        and collations is not None
-        and charset_of(collations[0]) not in _WIDE_NO_BREAK_SPACE
+        "\xa0" in body.query and client_charset(body.status_variables) not in _WIDE_NO_BREAK_SPACE
     )
     return session_syntax(body.status_variables.sql_mode or 0, no_break_space=spaces)
 
@@ -197,7 +193,7 @@ def _after_settings(tokens: Iterator[Token]) -> Token | None:
 
 
 def _analyzed(tokens: Iterator[Token]) -> Token | None:
-    """Read on to the statement that MariaDB's `ANALYZE [FORMAT = name]` runs and logs with its text.
+    """Read on to the statement that MariaDB's `ANALYZE [FORMAT = name]` runs and also logs.
 
     Return its first token, None for `ANALYZE TABLE`.
     """

@@ -15,8 +15,8 @@
 `before` and `after` are JSON objects by column, with values as in the records of Kafka; columns
 that an image leaves out are missing. A value that these records cannot hold has the form of `dump
 --format json`: bytes outside of the character set, a SET without labels, changes of a JSON document
-that is not in the log. `seq` counts the rows of a transaction, from 0; those of other tables if they can
-be counted.
+that is not in the log. `seq` counts the rows of a transaction, from 0; those of other tables if
+they can be counted.
 
 Paths are those of the driver and of the workers, on which `connector` is installed.
 

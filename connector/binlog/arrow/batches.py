@@ -9,7 +9,8 @@ first, then those of the table, whose types are in `batch_columns`:
 `_file`, `_pos`  of the event that holds the row
 `_gtid`         of its transaction; null without one
 `_timestamp`    when its statement began, UTC
-`_seq`          counts the rows of the transaction, from 0; both images have one
+`_seq`          counts the rows of the transaction, from 0; both images have one;
+                rows of tables that are not read count if they can be counted
 `_absent`       names of the columns that the image leaves out; they are null only
                 for this reason; null if no column is absent
 ==============  =================================================================
@@ -42,6 +43,10 @@ from connector.foundation.errors import ConfigError, DecodeError
 
 # Bitmaps of columns that are cached; with binlog_row_image=MINIMAL there may be many.
 _LAYOUTS_MAX: Final = 64
+# What a table reads between two counts of its bytes: cells, and bytes of the log, which can become
+# a thousand times more, because MariaDB compresses columns.
+_CELLS_UNCOUNTED: Final = 4096
+_BYTES_UNCOUNTED: Final = 4096
 
 
 @final
@@ -74,7 +79,7 @@ class TableRows:
         self.database = table_map.schema
         self.name = table_map.table
         self.count: i64 = 0  # images held
-        self.bytes: i64 = 0  # bytes of their events
+        self.bytes: i64 = 0  # bytes that they took when they were counted last
         self.more = False  # whether the current event has rows that have not been read
         self.seq: i64 = 0  # number of the next row
         self._rows = rows
@@ -85,6 +90,10 @@ class TableRows:
         self._schema = pa.schema([*batch_columns.CHANGE, *fields])
         self._change = batch_columns.ChangeColumns()
         self._columns = self._builders(types)
+        self._builders_held = [*self._change.builders, *self._columns]
+        self._images_max: i64 = max(1, _CELLS_UNCOUNTED // len(self._builders_held))
+        self._images_uncounted: i64 = 0
+        self._bytes_uncounted: i64 = 0
         self._layouts: dict[bytes, _Layout] = {}
         self._images = rows.images()
         self._before: _Layout | None = None
@@ -115,30 +124,43 @@ class TableRows:
             self.more = rows.has_lone_row() or self._images.offset < self._images.end
         except DecodeError as error:
             raise rows.unreadable(error) from error
-        self.bytes += rows.rows_length
         self.seq = seq
 
     def read(self, limit: i64) -> i64:
-        """Read rows of the event: up to so many images, but at least one row; return the count.
+        """Read some rows of the event: up to so many images, but at least one row; return how many.
 
         Raises EventError for a row that cannot be read, or a value that Arrow cannot hold.
         """
         first = self.count
         images = self._images
+        start = images.offset
+        most = min(limit, self._images_max)
         while self.more:
             self._append_row(images)
             self.more = images.offset < images.end
-            if self.count - first >= limit:
+            if self.count - first >= most or images.offset - start >= _BYTES_UNCOUNTED:
                 break
-        return self.count - first
+        count = self.count - first
+        self._images_uncounted += count
+        self._bytes_uncounted += images.offset - start
+        if self._images_uncounted >= self._images_max or self._bytes_uncounted >= _BYTES_UNCOUNTED:
+            self._count_bytes()
+        return count
 
     def batch(self) -> pa.RecordBatch:
         """Return the rows as a batch, and drop them."""
-        builders = [*self._change.builders, *self._columns]
-        arrays = [builder.finish(self.count) for builder in builders]
+        arrays = [builder.finish(self.count) for builder in self._builders_held]
         self.count = 0
         self.bytes = 0
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _count_bytes(self) -> None:
+        size: i64 = 0
+        for builder in self._builders_held:
+            size += builder.size()
+        self.bytes = size
+        self._images_uncounted = 0
+        self._bytes_uncounted = 0
 
     def _types(self, *, dates_as_text: bool) -> list[pa.DataType]:
         types: list[pa.DataType] = []
@@ -254,7 +276,7 @@ class TableRows:
         return self._rows.unreadable(DecodeError(argument_errors.COLUMN, column=column, why=error))
 
 
-# Bytes of the events whose rows are held.
+# Bytes of the rows that are held.
 _BYTES_MAX = 64 * 1024 * 1024
 
 
@@ -292,16 +314,15 @@ def arrow_batches(
                 continue
             table = held.table(rows)
             if table is None:
-                seq += rows.count()
+                seq += rows.count_readable()
                 continue
             if held.altered is not None:
                 yield held.end_altered()
             if gtid is None and transaction.gtid is not None:
                 gtid = str(transaction.gtid).encode()
             table.begin(event, rows, gtid, seq)
-            held.bytes += rows.rows_length
             while table.more:
-                held.rows += table.read(held.room)
+                held.read(table)
                 if held.full:
                     yield held.largest()
             seq = table.seq
@@ -315,7 +336,7 @@ class _Held:
         self, followed: TableFilter | None, *, batch_rows: int, dates_as_text: bool
     ) -> None:
         self.rows: i64 = 0  # row images
-        self.bytes: i64 = 0  # bytes of their events
+        self.bytes: i64 = 0  # bytes that they take
         # Rows of tables that have a new definition now; these must be returned first.
         self.altered: TableRows | None = None
         self._followed = followed
@@ -330,10 +351,11 @@ class _Held:
         """Whether a batch must be returned now."""
         return self.rows >= self._batch_rows or self.bytes >= _BYTES_MAX
 
-    @property
-    def room(self) -> i64:
-        """Number of images that fit before a batch is due."""
-        return 0 if self.bytes >= _BYTES_MAX else self._batch_rows - self.rows
+    def read(self, table: TableRows) -> None:
+        """Read some rows of a table's event; raises what `TableRows.read` does."""
+        size = table.bytes
+        self.rows += table.read(self._batch_rows - self.rows)
+        self.bytes += table.bytes - size
 
     def table(self, rows: RowsEvent) -> TableRows | None:
         """Return the `TableRows` for `rows`; None for a table that is not followed."""

@@ -77,6 +77,10 @@ class ArrayBuilder:
         write_i64_le(self._nulls, row)
         self.append_nothing()
 
+    def size(self) -> i64:
+        """Return how many bytes are held."""
+        return len(self._nulls) + self._size()
+
     def finish(self, rows: i64) -> pa.Array:
         """Return an array of that many rows, and begin a new one."""
         nulls = self._nulls.getvalue()
@@ -85,6 +89,10 @@ class ArrayBuilder:
 
     def append_nothing(self) -> None:
         """Append the filler for a null value; its content does not matter."""
+        raise NotImplementedError
+
+    def _size(self) -> i64:
+        """Return how many bytes are held beside the numbers of the null rows."""
         raise NotImplementedError
 
     def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
@@ -105,6 +113,9 @@ class FixedWidthBuilder(ArrayBuilder):
 
     def append_nothing(self) -> None:
         self._values.write(self._nothing)
+
+    def _size(self) -> i64:
+        return len(self._values)
 
     def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
         values = self._values.getvalue()
@@ -140,6 +151,9 @@ class VariableWidthBuilder(ArrayBuilder):
             raise ArrowValueError(argument_errors.BATCH_TOO_LARGE)
         else:
             write_i32_le(self._offsets, i32(end))
+
+    def _size(self) -> i64:
+        return len(self._offsets) + len(self._values)
 
     def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
         offsets = self._offsets.getvalue()

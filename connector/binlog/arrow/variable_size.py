@@ -210,6 +210,9 @@ class GeometryBuilder(builder.ArrayBuilder):
         write_i32_le(self._srids, i32(0))
         self._forms.append_nothing()
 
+    def _size(self) -> i64:
+        return len(self._srids) + self._forms.size()
+
     def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
         srids = builder.array_of(
             self.kind.field("srid").type, rows, [None, self._srids.getvalue()], 0
@@ -236,6 +239,9 @@ class _ListBuilder(builder.ArrayBuilder):
         """Store the end of the list whose elements were added last."""
         write_i32_le(self._offsets, i32(self._elements))
 
+    def _size(self) -> i64:
+        return len(self._offsets) + self._elements_size()
+
     def _finish(self, rows: i64, validity: bytes | None, nulls: i64) -> pa.Array:
         offsets = self._offsets.getvalue()
         elements = self._finish_elements(self._elements)
@@ -243,6 +249,9 @@ class _ListBuilder(builder.ArrayBuilder):
         self._elements = 0
         self._end_list()
         return builder.array_of(self.kind, rows, [validity, offsets], nulls, [elements])
+
+    def _elements_size(self) -> i64:
+        raise NotImplementedError
 
     def _finish_elements(self, count: i64) -> pa.Array:
         raise NotImplementedError
@@ -277,6 +286,9 @@ class VectorBuilder(_ListBuilder):
         self._elements += length >> 2
         self._end_list()
 
+    def _elements_size(self) -> i64:
+        return len(self._floats)
+
     def _finish_elements(self, count: i64) -> pa.Array:
         floats = self._floats.getvalue()
         self._floats = BytesWriter()
@@ -297,6 +309,9 @@ class NamesBuilder(_ListBuilder):
             self._names.append_bytes(name)
         self._elements += len(names)
         self._end_list()
+
+    def _elements_size(self) -> i64:
+        return self._names.size()
 
     def _finish_elements(self, count: i64) -> pa.Array:
         return self._names.finish(count)

@@ -102,7 +102,8 @@ class BinlogReader:
         """Iterate over the changed rows as Arrow record batches, each of one table.
 
         `tables` are patterns such as `shop.*`; without them, all tables are read. When
-        `batch_rows` row images of all tables together are held, the largest batch is returned.
+        `batch_rows` row images of all tables together are held, or 64 MiB of them, the largest
+        batch is returned.
         `connector.binlog.arrow.batches` lists the columns. Raises ConfigError without pyarrow.
         """
         try:

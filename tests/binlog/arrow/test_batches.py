@@ -121,8 +121,8 @@ def test_batches_are_of_one_table_and_the_largest_comes_first() -> None:
 def test_what_is_held_is_counted_as_it_was_before_it_was_compressed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows = b"".join(image(number, "x" * 20) for number in range(100))
-    record = b"\x82" + len(rows).to_bytes(2, "big") + zlib.compress(rows)
+    rows = b"".join(image(number, "x" * 200) for number in range(1000))
+    record = b"\x83" + len(rows).to_bytes(3, "big") + zlib.compress(rows)
     log = LogFile()
     log.query("BEGIN")
     for _ in range(2):
@@ -131,9 +131,69 @@ def test_what_is_held_is_counted_as_it_was_before_it_was_compressed(
         log.add(EventType.WRITE_ROWS_COMPRESSED_EVENT_V1, head + record)
     log.query("COMMIT")
     assert len(log.data) < len(rows)
-    monkeypatch.setattr("connector.binlog.arrow.batches._BYTES_MAX", 2 * len(rows))
+    monkeypatch.setattr("connector.binlog.arrow.batches._BYTES_MAX", len(rows))
     with open_binlog(log.data) as reader:
-        assert [found.batch.num_rows for found in reader.to_arrow()] == [101, 99]
+        assert [found.batch.num_rows for found in reader.to_arrow()] == [740, 740, 520]
+
+
+def deflated(text: bytes) -> bytes:
+    """Return a value of a column VARCHAR(60000) COMPRESSED."""
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    packed = b"\x8a" + len(text).to_bytes(2, "big") + packer.compress(text) + packer.flush()
+    return len(packed).to_bytes(2, "little") + packed
+
+
+WIDE = [(ColumnType.LONG, b"")] * 200
+PACKED: list[tuple[ColumnType, bytes]] = [(ColumnType.VARCHAR_COMPRESSED, b"\x60\xea")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "length"),
+    [
+        # What one row takes in the arrays: a number and a flag for each NULL, or a name.
+        pytest.param(WIDE, b"\xff" * 25 + b"\xff" * 25, 200 * 12, id="null"),
+        pytest.param(WIDE, b"\1" + bytes(24) + b"\1", 200 * 12 + 199 * 8, id="absent"),
+        pytest.param(PACKED, b"\1\0" + deflated(bytes(60_000)), 60_000, id="compressed"),
+    ],
+)
+def test_few_bytes_of_the_log_do_not_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+    columns: list[tuple[ColumnType, bytes]],
+    rows: bytes,
+    length: int,
+) -> None:
+    bitmap_length = (len(columns) + 7) // 8
+    bitmap, row = rows[:bitmap_length], rows[bitmap_length:]
+    log = LogFile()
+    log.query("BEGIN")
+    log.add(EventType.TABLE_MAP_EVENT, table_map(columns))
+    head = (42).to_bytes(6, "little") + b"\1\0\2\0" + bytes([len(columns)]) + bitmap
+    log.add(EventType.WRITE_ROWS_EVENT, head + 1000 * row)
+    log.query("COMMIT")
+    monkeypatch.setattr("connector.binlog.arrow.batches._BYTES_MAX", 1_000_000)
+    with open_binlog(log.data) as reader:
+        counts = [found.batch.num_rows for found in reader.to_arrow()]
+    assert sum(counts) == 1000
+    # What is read between two counts comes on top: 4096 cells, or bytes of the log.
+    uncounted = 1 + 4096 // max(len(columns), len(row))
+    assert all((count - uncounted) * length <= 1_000_000 for count in counts)
+
+
+def test_a_table_that_is_not_asked_for_need_not_be_readable() -> None:
+    log = LogFile()
+    log.query("BEGIN")
+    old = table_map([(ColumnType.DECIMAL, b"")]).replace(b"\1t\0", b"\1u\0", 1)
+    log.add(EventType.TABLE_MAP_EVENT, old)
+    log.add(EventType.WRITE_ROWS_EVENT, (42).to_bytes(6, "little") + b"\1\0\2\0\1\1\0" + b"1")
+    log.table_map()
+    log.insert((1, "a"))
+    log.query("COMMIT")
+    with open_binlog(log.data) as reader:
+        (found,) = reader.to_arrow(["*.t"])
+    # Its rows cannot be counted.
+    assert found.batch.column("_seq").to_pylist() == [0]
+    with open_binlog(log.data) as reader, pytest.raises(EventError, match=r"table db\.u"):
+        list(reader.to_arrow())
 
 
 def test_a_text_that_is_no_pattern_of_tables_is_refused() -> None:
