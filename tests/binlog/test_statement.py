@@ -67,6 +67,8 @@ from tests.binlog.files.log_files import LogFile
         ("ANALYZE UPDATE t SET a = 1", StatementKind.DML),
         ("analyze format=json DELETE FROM t", StatementKind.DML),
         ("SET STATEMENT a = 1 FOR ANALYZE INSERT INTO t VALUES (1)", StatementKind.DML),
+        # MySQL logs it, too, but it changes no row.
+        ("EXPLAIN ANALYZE UPDATE t JOIN u SET t.a = 1", StatementKind.OTHER),
         ("ANALYZE TABLE t", StatementKind.OTHER),
         ("ANALYZE NO_WRITE_TO_BINLOG TABLE t", StatementKind.OTHER),
         ("ANALYZE FORMAT=JSON", StatementKind.OTHER),
