@@ -41,6 +41,8 @@ _OPEN_FILES: Final = Path("/proc/self/fd")
 _turn = threading.Lock()
 # Those of this process.
 _servers: dict[Path, FolderServer] = {}
+# Those with a log to which this process had a connection; perhaps another one served it.
+_reached_folders: set[Path] = set()
 
 
 def connect(folder: Path, patience_seconds: float = PATIENCE_SECONDS) -> socket.socket:
@@ -54,6 +56,7 @@ def connect(folder: Path, patience_seconds: float = PATIENCE_SECONDS) -> socket.
         try:
             connection = _reached(folder)
             if connection is not None:
+                _reached_folders.add(folder)
                 return connection
             _serve(folder)
         except FolderInUse as error:
@@ -104,7 +107,7 @@ def _serve(folder: Path) -> None:
                 raise FolderInUse
             # Somebody has removed it, perhaps with the folder: nobody can come any more.
             server.close()
-        if server is not None and not folder.is_dir():
+        if (server is not None or folder in _reached_folders) and not folder.is_dir():
             # What was in it is not made again by an empty log in its place.
             raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
         log = FolderLog(folder)
@@ -148,6 +151,7 @@ def close() -> None:
     with _turn:
         servers = list(_servers.values())
         _servers.clear()
+        _reached_folders.clear()
     for server in servers:
         server.close()
 

@@ -231,6 +231,21 @@ def test_a_socket_that_was_removed_is_made_again_and_a_folder_is_not(tmp_path: P
     door.close()
 
 
+def test_a_client_does_not_make_a_folder_again_either(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    create(folder)
+    # The first process that comes now serves.
+    door.close()
+    with writer(folder, "a", 1) as process:
+        said(process, "open")
+        door.connect(folder).close()
+    shutil.rmtree(folder)
+    with pytest.raises(BrokersUnreachable, match="No such file or directory"):
+        door.connect(folder)
+    assert not folder.exists()
+    door.close()
+
+
 def test_a_process_with_too_many_files_serves_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
