@@ -23,13 +23,14 @@ from typing import Self
 from uuid import UUID, uuid5
 
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
+from connector.binlog.log_errors import ProtocolError
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.operating_system import CLOCK, Clock
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication import dump_errors
 from connector.replication.protocol import commands
 from connector.replication.protocol.event_stream import EventStream
-from connector.replication.protocol.responses import EofPacket, ErrPacket
+from connector.replication.protocol.responses import EofPacket, ErrPacket, SemiSyncAck, split_header
 from connector.replication.server.identity import other_server_error
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.server_error_numbers import server_error
@@ -59,12 +60,16 @@ class ReplicationStream:
         read_timeout_seconds: float,
         *,
         stop_at_end: bool = False,
+        semi_sync: bool = False,
         clock: Clock = CLOCK,
     ) -> None:
         """Read from `dumping`, to which a dump command has been sent; see `open_stream`."""
         self._monotonic = clock.monotonic
         self.ended = False  # at the end of the log, if `stop_at_end` was asked for
+        # Whether the server waits for `acknowledge` of the event that was received last.
+        self.ack_wanted = False
         self._stop_at_end = stop_at_end
+        self._semi_sync = semi_sync
         self._server_name = server_name
         self._socket = SharedSocket(dumping)
         self._read_timeout_seconds = read_timeout_seconds
@@ -102,6 +107,8 @@ class ReplicationStream:
                 event = self._next()
             elif left <= 0:
                 return None
+        if event is not None and self._semi_sync:
+            return self._without_semi_sync_header(event)
         return event
 
     def fill(self, timeout_seconds: float, await_data: AwaitData | None = None) -> bool:
@@ -117,6 +124,29 @@ class ReplicationStream:
             self.ended = True
             return False
         raise self._end(end)
+
+    def acknowledge(self, file: str, position: int) -> None:
+        """Tell the server that everything up to `position` of `file` is safe here.
+
+        Call it only while `ack_wanted`: the server closes the connection after an answer that it
+        did not ask for. Raises SourceUnavailable if the connection broke.
+        """
+        self.ack_wanted = False
+        try:
+            self._socket.send(SemiSyncAck(file, position).encode(), self._read_timeout_seconds)
+        except OSError as error:
+            raise self._broken(error) from error
+
+    def _without_semi_sync_header(self, data: bytes) -> bytes:
+        try:
+            event, self.ack_wanted = split_header(data)
+        except ProtocolError as error:
+            raise ProtocolError(
+                dump_errors.BROKEN_RULES, server=self._server_name, why=error
+            ) from error
+        if self.ack_wanted:
+            self.events.restart_numbers()
+        return event
 
     @property
     def buffered(self) -> bool:
@@ -196,6 +226,8 @@ _HEARTBEAT_SECONDS = 1.3
 _MARIADB_CAPABILITY_GTID = 4
 # The server_id of a reader that is no replica: a server disconnects no replica for it.
 _NO_REPLICA = 0
+# The names in MySQL's plugin from 8.0.26, and those of the older one and of MariaDB.
+_SEMI_SYNC_SWITCHES = ("rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled")
 
 
 def open_stream(
@@ -205,6 +237,7 @@ def open_stream(
     *,
     replica_name: str,
     stop_at_end: bool = False,
+    semi_sync: bool = False,
 ) -> ReplicationStream:
     """Log in to the server `identity`, register as a replica and ask for all after `point`.
 
@@ -214,8 +247,9 @@ def open_stream(
     `replica_name` and `settings.server_id` make the UUID that SHOW REPLICAS shows. If two streams
     have the same UUID, MySQL disconnects the older one. With `stop_at_end`, the server ends the
     stream at the end of its log, and the reader does not register: it is no replica, and no replica
-    is disconnected for it. Raises SourceUnavailable or SourceRefused. If the server refuses the
-    dump itself, `receive` raises.
+    is disconnected for it. With `semi_sync`, the server's commits wait until the stream
+    acknowledges them. Raises SourceUnavailable or SourceRefused. If the server refuses the dump
+    itself, `receive` raises.
     """
     server = MysqlServer.connect(settings)
     try:
@@ -227,6 +261,8 @@ def open_stream(
             server_id = _NO_REPLICA
         else:
             _introduce(server, server_id, replica_name)
+        if semi_sync:
+            _ask_for_semi_sync(server)
         dumping = server.start_dump(_dump_command(server, server_id, point, stop_at_end))
     finally:
         server.close()
@@ -237,6 +273,7 @@ def open_stream(
         server.name,
         settings.read_timeout_seconds,
         stop_at_end=stop_at_end,
+        semi_sync=semi_sync,
     )
 
 
@@ -244,6 +281,12 @@ def _introduce(server: MysqlServer, server_id: int, replica_name: str) -> None:
     replica_uuid = str(uuid5(_NAMESPACE, f"{replica_name}/{server_id}"))
     server.query("SET @slave_uuid = %s, @replica_uuid = %s", (replica_uuid, replica_uuid))
     server.execute(commands.ComRegisterSlave(server_id, replica_name))
+
+
+def _ask_for_semi_sync(server: MysqlServer) -> None:
+    if "ON" not in {server.variable(name) for name in _SEMI_SYNC_SWITCHES}:
+        raise SourceRefused(dump_errors.NO_SEMI_SYNC, server=server.name)
+    server.query("SET @rpl_semi_sync_slave = 1, @rpl_semi_sync_replica = 1")
 
 
 def _set_session_variables(

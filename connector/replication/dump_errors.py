@@ -36,6 +36,16 @@ DUMP_HANGS = transient_error(
     "check whether the server hangs",
     cause="The connector asked for a file of the log, to find a position in it, and nothing came.",
 )
+BROKEN_RULES = frame("{server}: {why}", was="S711")
+NO_SEMI_SYNC = ErrorCode(
+    "S712",
+    "{server}: semi-synchronous replication is off",
+    "SET GLOBAL rpl_semi_sync_master_enabled = ON on MariaDB; on MySQL INSTALL PLUGIN "
+    "rpl_semi_sync_source SONAME 'semisync_source.so' and SET GLOBAL rpl_semi_sync_source_enabled "
+    "= ON",
+    cause="The stream was asked to acknowledge transactions, and the server does not wait for "
+    "acknowledgements.",
+)
 
 CONVERSATION_GARBLED = ErrorCode(
     "L522",
@@ -45,7 +55,6 @@ CONVERSATION_GARBLED = ErrorCode(
     url_fix="bytes were lost, or something between here and the server changed them: look at "
     "proxies, or set {source.tls.mode} to REQUIRED",
     cause="The packets of a server follow rules, and this one breaks them.",
-    was="L521 S711 S712",
 )
 STREAM_UNREADABLE = CONVERSATION_GARBLED.because(
     "the replication stream has a packet that cannot be read ({why})", was="L501"
@@ -86,6 +95,13 @@ ANSWER_END = CONVERSATION_GARBLED.because(
     "the answer to a query has an end that does not belong there", was="L517"
 )
 
+SEMI_SYNC_HEADER = ErrorCode(
+    "L521",
+    "an event of semi-synchronous replication starts with ef and a flag, not with {found!r}",
+    cause="A server was asked to wait for this reader, and marks each event. This event has no "
+    "mark.",
+    example={"found": "00 01"},
+)
 FORM = ErrorCode(
     "S301",
     "{source.start} {start!r} is not snapshot, earliest, latest, gtid:SET, position:FILE:POS or "

@@ -114,3 +114,25 @@ class ComBinlogDumpGtid:
         gtids = self.gtid_set.encode()
         head = _DUMP_GTID.pack(self.COMMAND, self.flags, self.server_id, 0)
         return head + _POSITION_AND_LENGTH.pack(FIRST_POSITION, len(gtids)) + gtids
+
+
+@dataclass(frozen=True, slots=True)
+class ComTableDump:
+    """Asks for the rows of one table, as LOAD TABLE FROM MASTER of MySQL 5.1 and older did.
+
+    ::
+
+        13 | length u8, database | length u8, table
+
+    Later servers answer with error 1047, "Unknown command".
+    """
+
+    COMMAND: ClassVar[int] = 0x13
+
+    database: str
+    table: str
+
+    def encode(self) -> bytes:
+        """Return the payload; a name has at most 64 characters, as every identifier."""
+        names = [name.encode("utf-8") for name in (self.database, self.table)]
+        return bytes((self.COMMAND,)) + b"".join(bytes((len(name),)) + name for name in names)

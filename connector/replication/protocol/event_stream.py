@@ -112,6 +112,10 @@ class EventStream(EventSource):
                 return data[payload + 1 : end]
         return self._next_in_pieces()
 
+    def restart_numbers(self) -> None:
+        """Expect number 1 in the next packet, as it is after a semi-synchronous event."""
+        self._next_number = 1
+
     def _next_in_pieces(self) -> bytes | None:
         while self._leading_byte == _NONE or self._missing != 0 or self._continues:
             if self._missing == 0 and not self._open_packet():

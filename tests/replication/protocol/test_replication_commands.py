@@ -5,6 +5,7 @@ from connector.replication.protocol.commands import (
     ComBinlogDump,
     ComBinlogDumpGtid,
     ComRegisterSlave,
+    ComTableDump,
     DumpFlags,
 )
 
@@ -80,3 +81,7 @@ def test_binlog_dump_gtid_carries_a_tagged_set_and_its_flags() -> None:
         "0e 6e696768746c79"  # nightly
         "0100000000000000 0100000000000000 0400000000000000"
     )
+
+
+def test_table_dump_names_database_and_table() -> None:
+    assert ComTableDump("db", "tä").encode() == bytes.fromhex("13 02 6462 03 74c3a4")
