@@ -14,10 +14,20 @@ if TYPE_CHECKING:
 
 
 def open_stream(
-    settings: SourceSettings, point: StartPoint, *, replica_name: str, stop_at_end: bool = False
+    settings: SourceSettings,
+    point: StartPoint,
+    *,
+    replica_name: str,
+    stop_at_end: bool = False,
+    semi_sync: bool = False,
 ) -> ReplicationStream:
     with MysqlServer.connect(settings) as server:
         identity = server.identity
     return dump.open_stream(
-        identity, settings, point, replica_name=replica_name, stop_at_end=stop_at_end
+        identity,
+        settings,
+        point,
+        replica_name=replica_name,
+        stop_at_end=stop_at_end,
+        semi_sync=semi_sync,
     )

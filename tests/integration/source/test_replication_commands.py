@@ -10,13 +10,13 @@ import pytest
 
 from connector.binlog.decoder import EventDecoder
 from connector.foundation.errors import SourceRefused, SourceUnavailable
-from connector.replication.dump import open_stream
 from connector.replication.protocol.commands import ComTableDump
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_setting import resolve_start
 from local_stack import MariadbServer
 from local_stack import MysqlServer as LocalMysqlServer
 from tests.integration.source_server import Source, source_of
+from tests.integration.unchecked_stream import open_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
