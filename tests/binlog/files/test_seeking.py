@@ -350,7 +350,7 @@ def test_gtids_of_the_other_flavour_are_not_taken_for_none() -> None:
     ):
         list(reader)
     assert raised.value.text == (
-        f"the GTIDs 0-1-5 cannot be compared with {SERVER}:1, a GTID of another flavour; give "
+        f"skip_gtids 0-1-5 cannot be compared with {SERVER}:1, a GTID of another flavour; give "
         "GTIDs as the log has them"
     )
     with open_binlog(LOG.data, skip_gtids="") as reader:
