@@ -111,6 +111,7 @@ _DML_VERBS = frozenset(
 )
 
 _DDL_VERBS = frozenset({"CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"})
+_BEGIN = "BEGIN"
 
 # The character sets of clients in which U+00A0 has several bytes, and for text of no known one.
 _WIDE_NO_BREAK_SPACE = frozenset({None, "binary", "utf8mb3", "utf8mb4", "gb18030"})
@@ -128,6 +129,9 @@ _PARTS = (
 
 def statement_of(body: QueryEvent) -> Statement:
     """Return the kind of a logged statement and the tables that it names."""
+    # The most frequent statement by far, so its session is not looked at.
+    if body.query == _BEGIN:
+        return Statement(StatementKind.BEGIN, _BEGIN)
     return classify(body.query, _syntax_of(body))
 
 
@@ -153,9 +157,6 @@ def classify(query: str, syntax: SessionSyntax = sql_text.DEFAULT_SYNTAX) -> Sta
 
     Of a long text only what decides about these is read, so that it takes no memory.
     """
-    # The most frequent statement by far, so it is tested first.
-    if query == "BEGIN":
-        return Statement(StatementKind.BEGIN, "BEGIN")
     tokens = sql_text.tokenize(query, syntax)
     first = next(tokens, None)
     if first is not None and first.is_word("SET"):
