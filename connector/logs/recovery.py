@@ -10,6 +10,10 @@ lost are another gap. `EventSearch` finds the next event in the bytes after the 
 If no event states this position, bytes may have been lost or added. Then the search accepts an
 event that is right in everything else. Headers of MariaDB inside a transaction may have `log_pos`
 0, headers of a relay log refer to other files, and in format v1 headers have no `log_pos`.
+
+Values, such as arrays of small integers, look like headers of large events again and again. So that
+a search takes linear time, it computes large checksums only as far as it has advanced: it may pass
+over an event among such bytes, but none that states its position.
 """
 
 import re
@@ -202,6 +206,10 @@ _TYPE_TO_SIZE = 7  # bytes between the type code and the highest byte of the siz
 _LOG_POS = Struct("<13xI")
 _FIRST_WINDOW_BYTES = 4 * 1024
 _WINDOW_BYTES = 1024 * 1024
+# The checksum of an event up to this size takes no longer than to look at its header.
+_SMALL_EVENT_BYTES = 4 * 1024
+# Bytes of larger events whose checksum may be computed for each byte that was searched.
+_CHECKSUM_BYTES = 4
 # Headers that must be possible after an event, unless the file ends before.
 _FOLLOWING = 2
 _TYPE_CODES = frozenset(event_type.value for event_type in EventType if event_type)
@@ -218,6 +226,8 @@ class EventSearch:
         # The latest search for an event that states its position: where it began, what it found,
         # and `checksums`. In a log whose headers do not, it reads to the end.
         self._placed = (0, -1, False)
+        # Bytes whose checksums may be computed at positions that no header states.
+        self._credit = self.end
         self._log = log
         self._version = version
         v1 = version is BinlogVersion.V1
@@ -231,7 +241,8 @@ class EventSearch:
     def size_at(self, position: int) -> int | None:
         """Return the size of the event at `position`, None if no event is certain there."""
         header = self.read(position, self.header_length)
-        if not self._is_event(header, position, placed=self._version is not BinlogVersion.V1):
+        placed = self._version is not BinlogVersion.V1
+        if not self._fits(header, position, placed) or not self._is_right(header, position, placed):
             return None
         return int(_TYPE_AND_SIZE.unpack_from(header)[1])
 
@@ -270,7 +281,10 @@ class EventSearch:
 
     def _first(self, start: int, matches: Callable[[bytes, int], bool]) -> int:
         """Return the first possible position from `start` on that matches, else the file's end."""
+        searched = start
         for candidate, header in self._candidates(start):
+            self._credit += _CHECKSUM_BYTES * (candidate - searched)
+            searched = candidate
             if matches(header, candidate):
                 return candidate
         return self.end
@@ -296,11 +310,25 @@ class EventSearch:
             start += len(window) - length + 1
 
     def _is_event(self, header: bytes, position: int, *, placed: bool) -> bool:
-        if not self._fits(header, position):
+        return (
+            self._fits(header, position, placed)
+            and (not self.checksums or self._is_affordable(header, position))
+            and self._is_right(header, position, placed)
+        )
+
+    def _is_affordable(self, header: bytes, position: int) -> bool:
+        """Take the size of an event from the credit; return False if it is too large for it."""
+        _, size = _TYPE_AND_SIZE.unpack_from(header)
+        if size <= _SMALL_EVENT_BYTES or self._states(header, position, size):
+            return True
+        if size > self._credit:
             return False
+        self._credit -= size
+        return True
+
+    def _is_right(self, header: bytes, position: int, placed: bool) -> bool:
+        """Return whether the checksum of an event, or without one what follows it, is right."""
         type_code, size = _TYPE_AND_SIZE.unpack_from(header)
-        if placed and not self._ends_where_it_says(header, position, size):
-            return False
         if self.checksums:
             return self._checksum_is_right(type_code, position, size)
         following = position + size
@@ -320,20 +348,31 @@ class EventSearch:
             header = self.read(position, self.header_length)
         return self._fits(header, position)
 
-    def _fits(self, header: bytes, position: int) -> bool:
+    def _fits(self, header: bytes, position: int, placed: bool = False) -> bool:
         if len(header) < self.header_length:
             return False
         type_code, size = _TYPE_AND_SIZE.unpack_from(header)
-        return type_code in _TYPE_CODES and self.header_length <= size <= self.end - position
+        if type_code not in _TYPE_CODES or not self.header_length <= size <= self.end - position:
+            return False
+        return not placed or self._may_be_at(header, position, size)
 
-    def _ends_where_it_says(self, header: bytes, position: int, size: int) -> bool:
+    def _may_be_at(self, header: bytes, position: int, size: int) -> bool:
+        """Return whether the header states this position, or none."""
+        if self._states(header, position, size):
+            return True
+        if self._version is not BinlogVersion.V4 or not self.checksums:
+            return False
+        (log_pos,) = _LOG_POS.unpack_from(header)
+        return bool(log_pos == 0)
+
+    def _states(self, header: bytes, position: int, size: int) -> bool:
+        """Return whether the header of an event states its position."""
         if self._version is BinlogVersion.V1:
             return False
         (log_pos,) = _LOG_POS.unpack_from(header)
-        if self._version is not BinlogVersion.V4:
-            # Up to v3, log_pos is the start of the event.
-            return bool(log_pos == position % _WRAP)
-        return log_pos == (position + size) % _WRAP or (log_pos == 0 and self.checksums)
+        # Up to v3, log_pos is the start of the event.
+        end = position + size if self._version is BinlogVersion.V4 else position
+        return bool(log_pos == end % _WRAP)
 
     def _follows(self, header: bytes, next_header: bytes) -> bool:
         """Return whether the positions in two headers are consecutive."""

@@ -91,6 +91,28 @@ def test_gaps_in_a_log_whose_headers_state_other_positions_take_linear_time() ->
     assert bytes_read(80) < 3 * bytes_read(40)
 
 
+# Every 16 bytes, the start of an event of 8 KB that states no position, or another one.
+NO_POSITION = bytes(4) + b"\x02" + bytes(4) + b"\x00\x20" + bytes(5)
+OTHER_POSITION = b"\x7f" + NO_POSITION[1:]
+
+
+@pytest.mark.parametrize("array", [NO_POSITION, OTHER_POSITION])
+@pytest.mark.parametrize("states", [True, False])
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_damaged_value_that_looks_like_events_takes_linear_time(
+    array: bytes, states: bool, is_last: bool
+) -> None:
+    data = MAGIC + format_description()
+    for text in (array * 8192, *([b"next"] * 3 * (not is_last))):
+        size = len(statement(text, 0))
+        data += statement(text, len(data) + size if states else 5)
+    start = len(MAGIC + format_description())
+    end = start + len(statement(array * 8192, 0))
+    file = CountedReads(changed(data, end - 1, bytes((data[end - 1] ^ 1,))))
+    assert gaps_of(list(LogRecovery(file, NAME).events())) == [(start, end)]
+    assert file.bytes_read < 40 * len(data)
+
+
 def test_an_event_between_two_damages_is_found_if_headers_state_other_positions() -> None:
     data = log_of(*TEXTS)
     start = positions_of(recovered(data))[1]
