@@ -58,8 +58,7 @@ ROLLBACK = NOT_UNDONE.because(
     "{verb} after row changes: which of them stayed is not in the log", was="L634"
 )
 STATEMENT = NOT_UNDONE.because(
-    "{verb} in database {database}, logged as a statement, so that which rows it changed is not "
-    "in the log",
+    "{verb}, logged as a statement, so that which rows it changed is not in the log",
     was="L635",
 )
 DDL = NOT_UNDONE.because("{verb} on {table}, after row changes that are selected", was="L636")

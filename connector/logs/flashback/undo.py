@@ -84,13 +84,15 @@ class Undo(ByteFormat):
     def put_statements(self, output: LineOutput) -> None:
         """Write the SQL; do not call `put` afterwards.
 
-        Raises ConfigError for a column to leave out that no version of its table has.
+        Raises ConfigError for a column to leave out that no version of its table has, or whose
+        table the log has under a name in other letter case.
         """
         self._drop_unfinished()
         for name in sorted(self._omitted - self._left_out):
             for database, table in self._tables:
                 full_name = f"{database}.{table}"
-                if name.startswith(f"{full_name}."):
+                # A server with lower_case_table_names=1 logs rows under the name in lower case.
+                if name.lower().startswith(f"{full_name}.".lower()):
                     raise ConfigError(undo_errors.NO_SUCH_COLUMN, name=name, table=full_name)
         output.write(SESSION)
         self._spool.put_reversed(output)
@@ -167,7 +169,7 @@ class Undo(ByteFormat):
             if self._span is not None:
                 raise _refused(undo_errors.ROLLBACK, event, verb=kind.value)
         elif kind is StatementKind.DML:
-            raise _refused(undo_errors.STATEMENT, event, verb=statement.verb, database=body.schema)
+            raise _refused(undo_errors.STATEMENT, event, verb=statement.verb)
         else:
             for schema, table in self._changed_by(statement, body):
                 table_name = f"{schema}.{table}"

@@ -296,8 +296,8 @@ def test_a_change_that_was_logged_as_a_statement_is_refused(decode_file: DecodeF
     with pytest.raises(UnsupportedChange) as caught:
         undone(decode_file("recorded/bug11747887-bin.000003"))
     assert caught.value.text == (
-        "bug11747887-bin.000003:447: cannot undo INSERT in database test, logged as a statement, "
-        "so that which rows it changed is not in the log; select changes after it alone "
+        "bug11747887-bin.000003:447: cannot undo INSERT, logged as a statement, so that "
+        "which rows it changed is not in the log; select changes after it alone "
         "(--start-position), or other tables"
     )
 
