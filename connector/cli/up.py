@@ -120,7 +120,7 @@ def _once(pipeline: LakePipeline, arguments: Namespace) -> int:
         cut = pipeline.catch_up(show)
         show()
         if not arguments.verify:
-            pipeline.require_all(cut)
+            pipeline.require_all(cut, show)
             return 0
     folder = pipeline.folder
     command = [sys.executable, "-m", "connector", "verify", str(folder.connector_config)]

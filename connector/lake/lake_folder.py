@@ -136,13 +136,20 @@ class LakeOptions:
 
     def chosen(self, settings: Settings) -> Iterator[tuple[str, object, object]]:
         """Yield what else was chosen: the key of the connector, its value there, and the choice."""
-        source, used = self.source, settings.source
+        source, used = self.source, with_whole_paths(settings.source)
         for name in sorted(source.tls.model_fields_set):
             yield f"source.tls.{name}", getattr(used.tls, name), getattr(source.tls, name)
         if _TIMEOUT in source.model_fields_set:
             yield f"source.{_TIMEOUT}", getattr(used, _TIMEOUT), getattr(source, _TIMEOUT)
         if self.listen is not None:
             yield "metrics.listen", settings.metrics.listen, self.listen
+
+
+def with_whole_paths(source: SourceSettings) -> SourceSettings:
+    """Return a source whose files are found from any folder."""
+    tls = source.tls
+    paths = {name: value.absolute() for name, value in tls if isinstance(value, Path)}
+    return source.model_copy(update={"tls": tls.model_copy(update=paths)})
 
 
 class LakeFolder:

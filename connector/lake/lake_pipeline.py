@@ -153,14 +153,19 @@ class LakePipeline:
                 return cut
             self._look(on_look)
 
-    def require_all(self, cut: Cut) -> None:
-        """Raise DefiniteError if a table with a key does not have all changes up to `cut`."""
+    def require_all(self, cut: Cut, on_look: Callable[[], None]) -> None:
+        """Raise DefiniteError if a table with a key does not have all changes up to `cut`.
+
+        This includes each table that has changes in quarantine by now. `on_look` as in `catch_up`.
+        """
         for table, why in cut.left_out.items():
             if why != NO_KEY:
                 raise left_out_error(self.folder, table, why)
         while (status := self.status()) is None:
-            self._look(lambda: None)
-        if tables := [table.name for table in status.tables if table.kept_back is not None]:
+            self._look(on_look)
+        keyless = {table for table, why in cut.left_out.items() if why == NO_KEY}
+        held_back = {table.name for table in status.tables if table.kept_back is not None}
+        if tables := sorted(held_back - keyless):
             facts = {"folder": self.folder.path, "config": self.folder.connector_config}
             raise DefiniteError(lake_errors.HELD_BACK, **facts, tables=tables)
 

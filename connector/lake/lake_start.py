@@ -18,7 +18,7 @@ from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.file_settings import UnfitValueError
 from connector.foundation.settings.values import as_table_pattern
 from connector.lake import lake_errors
-from connector.lake.lake_folder import LakeFolder, LakeOptions
+from connector.lake.lake_folder import LakeFolder, LakeOptions, with_whole_paths
 from connector.replication.server.addresses import address_of, source_settings, split_path
 from connector.replication.server.identity import version_of
 from connector.replication.server.mysql_server import MysqlServer
@@ -46,7 +46,7 @@ def options_of(
     pattern with a mistake; its text never contains the password.
     """
     server, database = split_path(url)
-    source = _with_whole_paths(source_settings(server, password=password))
+    source = with_whole_paths(source_settings(server, password=password))
     for pattern in tables:
         try:
             as_table_pattern(pattern)
@@ -54,13 +54,6 @@ def options_of(
             raise ConfigError(error.message.code, **error.message.facts) from error
     patterns = tables or [f"{database}.*" if database else "*.*"]
     return LakeOptions(source, patterns, ["delta", "iceberg"] if iceberg else ["delta"], listen)
-
-
-def _with_whole_paths(source: SourceSettings) -> SourceSettings:
-    """Return a source whose files are found from any folder."""
-    tls = source.tls
-    paths = {name: value.absolute() for name, value in tls if isinstance(value, Path)}
-    return source.model_copy(update={"tls": tls.model_copy(update=paths)})
 
 
 def lake_of(path: Path, options: LakeOptions | None) -> LakeFolder:

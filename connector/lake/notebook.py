@@ -102,7 +102,7 @@ class Lake:
                     state=self._pipeline.state_words(),
                 )
 
-        self._pipeline.require_all(self._pipeline.catch_up(look))
+        self._pipeline.require_all(self._pipeline.catch_up(look), look)
 
     def tables(self) -> list[str]:
         """Return the names of the tables that are copied, as `database.table`."""

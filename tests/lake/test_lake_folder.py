@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +18,6 @@ from connector.lake.lake_start import options_of, running
 from connector.replication import server_errors
 from connector.replication.server.addresses import source_settings
 from tests.foundation.errors.texts import shown
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("name", ["lake", "a lake", "100%41", "a#b?c", 'quo"te', "del\x7f"])
@@ -118,6 +115,11 @@ def test_the_options_of_a_url_are_those_of_the_connector(
     source = load_settings(folder.connector_config).source
     assert source.connect_timeout_seconds == 2.5
     assert (source.tls.mode, source.tls.ca) == ("verify_ca", tmp_path / "ca.pem")
+    folder.require(options_of(url, None, [], iceberg=False))
+    # The user may have written a path from here.
+    text = folder.connector_config.read_text()
+    folder.connector_config.write_text(text.replace(str(tmp_path / "ca.pem"), "ca.pem"))
+    assert load_settings(folder.connector_config).source.tls.ca == Path("ca.pem")
     folder.require(options_of(url, None, [], iceberg=False))
     # What is not said again stays.
     folder.require(options_of("mysql://cdc:x@db/shop", None, [], iceberg=False))

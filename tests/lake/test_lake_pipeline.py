@@ -47,6 +47,10 @@ def folder(tmp_path: Path) -> LakeFolder:
     return own
 
 
+def no_look() -> None:
+    raise AssertionError
+
+
 def test_a_start_waits_for_the_programs_of_the_one_before() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     address = f"127.0.0.1:{listener.getsockname()[1]}"
@@ -243,9 +247,9 @@ def test_a_table_with_a_key_that_a_cut_leaves_out_is_an_error(
 ) -> None:
     pipeline = LakePipeline(folder)
     monkeypatch.setattr(pipeline, "status", lambda: facts_in(State.STREAMING))
-    pipeline.require_all(dataclasses.replace(CUT, left_out={"shop.events": NO_KEY}))
+    pipeline.require_all(dataclasses.replace(CUT, left_out={"shop.events": NO_KEY}), no_look)
     with pytest.raises(DefiniteError) as raised:
-        pipeline.require_all(dataclasses.replace(CUT, left_out={"shop.orders": why}))
+        pipeline.require_all(dataclasses.replace(CUT, left_out={"shop.orders": why}), no_look)
     facts = {"folder": folder.path, "table": "shop.orders", "config": folder.state / config}
     assert str(raised.value) == shown(code, **facts, why=why)
 
@@ -256,11 +260,21 @@ def test_a_table_whose_changes_are_in_quarantine_is_an_error(
     monkeypatch.setattr(lake_pipeline, "_LOOK_SECONDS", 0.0)
     pipeline = LakePipeline(folder)
     answers = iter([None, facts_in(State.QUARANTINE)])
+    looks: list[None] = []
     monkeypatch.setattr(pipeline, "status", lambda: next(answers))
     with pytest.raises(DefiniteError) as raised:
-        pipeline.require_all(CUT)
+        pipeline.require_all(CUT, lambda: looks.append(None))
+    assert len(looks) == 1
     facts = {"folder": folder.path, "tables": ["shop.orders"], "config": folder.connector_config}
     assert str(raised.value) == shown(lake_errors.HELD_BACK, **facts)
+
+
+def test_changes_of_a_table_without_a_key_may_be_in_quarantine(
+    folder: LakeFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = LakePipeline(folder)
+    monkeypatch.setattr(pipeline, "status", lambda: facts_in(State.QUARANTINE))
+    pipeline.require_all(dataclasses.replace(CUT, left_out={"shop.orders": NO_KEY}), no_look)
 
 
 def test_a_cut_from_the_middle_of_a_copy_does_not_count_although_the_source_is_idle(
