@@ -5,7 +5,7 @@ was added. Only the events at the bounds of transactions are decoded.
 """
 
 from array import array
-from contextlib import closing
+from contextlib import closing, suppress
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -27,7 +27,6 @@ from verification.pipeline import Pipeline
 # Each takes 24 bytes; of more, the older half is forgotten.
 _TRANSACTIONS_MAX: Final = 2_000_000
 _US: Final = 1_000_000
-_NO_LONGER_READ: Final = (SourceRefused, EventError, DecodeError)
 
 
 class FoundTimes(NamedTuple):
@@ -120,26 +119,23 @@ class CommitTimeCache:
 
     def _up_to_now(self, pipeline: Pipeline, cuts: CutStore) -> tuple[CommitTimes | None, str]:
         known = self._times
-        if known is not None and (self._server_uuid, known.epoch) == (
-            pipeline.server_uuid,
-            pipeline.epoch,
-        ):
-            try:
-                known.read_on()
-            except SourceUnavailable as error:
-                return None, str(error)
-            except _NO_LONGER_READ:
-                self._times = None  # its place in the log may be gone: a later cut may begin it
-            else:
-                return known, ""
         try:
-            known = _from_oldest(pipeline, cuts)
+            if known is not None and (self._server_uuid, known.epoch) == (
+                pipeline.server_uuid,
+                pipeline.epoch,
+            ):
+                # Its place in the log may be gone: then a later cut begins it.
+                with suppress(SourceRefused):
+                    known.read_on()
+                    return known, ""
+            self._times = known = _from_oldest(pipeline, cuts)
             if known is None:
                 return None, "the mirror lists no cut that the log of the server still has"
+            self._server_uuid = pipeline.server_uuid
             known.read_on()
-        except (SourceUnavailable, *_NO_LONGER_READ) as error:
+        except (SourceUnavailable, SourceRefused, EventError, DecodeError) as error:
+            # The next call reads on where this one ends.
             return None, str(error)
-        self._times, self._server_uuid = known, pipeline.server_uuid
         return known, ""
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.binlog import log_errors
 from connector.foundation.contract import Sequence
-from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.foundation.errors import DecodeError, SourceRefused, SourceUnavailable
 from connector.reader import open_binlog
 from connector.replication import server_errors
 from tests.binlog.files.log_files import three_transactions
@@ -27,6 +28,7 @@ class _Server:
     def __init__(self) -> None:
         self.files = ["binlog.000001", "binlog.000002"]
         self.is_away = False
+        self.is_damaged = False
         self.starts: list[str] = []
 
     def opened(self, _: object, *, start: str, **__: object) -> Any:
@@ -41,6 +43,8 @@ class _Server:
             raise SourceRefused(server_errors.PURGED, server="db1", gtids="a:1-2")
         with open_binlog(three_transactions().data, name=file) as reader:
             yield from reader
+        if self.is_damaged:
+            raise DecodeError(log_errors.NOT_UTF8, field="name")
 
     @property
     def pipeline(self) -> Any:
@@ -95,3 +99,18 @@ def test_times_are_kept_while_the_server_is_away(server: _Server) -> None:
     server.is_away = False
     again, _ = cache.up_to_now(server.pipeline, cuts)  # type: ignore[arg-type]
     assert again is first
+
+
+def test_a_log_is_read_once_up_to_an_event_that_cannot_be_read(server: _Server) -> None:
+    cache, cuts = CommitTimeCache(), _Cuts()
+    server.is_damaged = True
+    notes = set()
+    for _ in range(3):
+        none, note = cache.up_to_now(server.pipeline, cuts)  # type: ignore[arg-type]
+        assert none is None
+        notes.add(note)
+    assert len(notes) == 1
+    assert note
+    first, second, third = server.starts
+    assert first == "position:binlog.000001:4"
+    assert second == third != first
