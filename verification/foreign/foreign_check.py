@@ -18,6 +18,8 @@ from verification.key_ranges import KeyRanges
 from verification.row_text import RowText
 from verification.source_table import RowKey
 
+# Keys of surplus rows that one scan of the target looks for.
+_KEYS: Final = 100_000
 # Candidates that are settled together: each group reads the log from its beginning. Their rows are
 # in memory, so wide ones make smaller groups.
 _CANDIDATES: Final = (1_000, 100_000)
@@ -151,18 +153,19 @@ class ForeignCheck:
     def _surplus(self, index: RowIndex) -> Iterator[Mapping[Digest, RowKey]]:
         """Yield the keys that only the target had."""
         for unseen in index.unseen():
-            for start in range(0, len(unseen.first), self._candidates_max):
-                end = min(start + self._candidates_max, len(unseen.first))
+            for start in range(0, len(unseen.first), _KEYS):
+                end = min(start + _KEYS, len(unseen.first))
                 yield self._rows.keys_of(unseen.take(np.arange(start, end)))
 
     def _settle_all(self, pages: Iterator[Mapping[Digest, RowKey]]) -> None:
         """Settle what `pages` yields, until there are too many differences."""
         candidates: dict[Digest, RowKey] = {}
         for page in pages:
-            candidates |= page
-            if len(candidates) >= self._candidates_max:
-                self._settle(candidates)
-                candidates = {}
+            for digest, key in page.items():
+                candidates[digest] = key
+                if len(candidates) >= self._candidates_max:
+                    self._settle(candidates)
+                    candidates = {}
             if self.result.has_more:
                 return
         self._settle(candidates)
