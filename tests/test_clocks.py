@@ -39,7 +39,7 @@ REASONS: Final = {
     "connector/kafka/folder/folder_log.py FolderLog.add_to_transaction": LASTING,
     "connector/kafka/folder/folder_log.py FolderLog.end_transaction": KEPT,
     "connector/kafka/folder/folder_log.py FolderLog.init_producer": LASTING,
-    "connector/kafka/folder/folder_log.py FolderLog.maintain": LASTING,
+    "connector/kafka/folder/folder_log.py FolderLog.end_late_transactions": LASTING,
     "connector/kafka/folder/group_offsets.py GroupOffsets._of": LASTING,
     "connector/kafka/folder/group_offsets.py GroupOffsets.commit": LASTING,
     "connector/logs/dump/dump.py _now_us": WRITTEN,

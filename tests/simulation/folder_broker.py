@@ -114,7 +114,8 @@ class FolderCluster(Broker):
 
     def pass_time(self, seconds: float) -> None:
         super().pass_time(seconds)
-        self._log.maintain()
+        self._log.end_late_transactions()
+        self._log.clean()
         for name, producer in self._log._core.state.transactional.items():
             self._identities[name].epoch = producer.epoch
 

@@ -10,7 +10,6 @@ at a time; if there are more, it goes over the segments several times.
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Final
 
 from kafka import errors
@@ -46,7 +45,7 @@ class Cleaner:
         # Of segments that were written again: the bytes that were of use then.
         self._live_before: dict[int, int] = {}
         # Of compacted topics, after the last compaction, which an earlier opening may have done.
-        self._compacted_bytes = _number(files.compacted_path(core.folder))
+        self._compacted_bytes = self._kept_bytes()
 
     def clean(self) -> None:
         """Clean if the pause is over; raises KafkaStorageError."""
@@ -100,25 +99,43 @@ class Cleaner:
                 if retention.is_compacted
             }
             size = self._bytes_of(compacted)
+        if size < self._compacted_bytes:
+            # Topics were deleted, or are not compacted any more.
+            self._keep_bytes(size)
         if size <= 2 * self._compacted_bytes + core.segment_bytes:
             return
         positions = dict.fromkeys(compacted, 0)
-        part = _COMPACTED_MAX
+        offsets, done = sum(compacted.values()), 0
         while rules := self._next_rules(compacted, positions):
-            if positions != compacted:
-                # What goes for these keys alone is little of each segment.
-                part = 1.0
-            self._compact_by(rules, part)
+            # What goes for some of the keys is little of each segment. Together, these bounds
+            # leave as much as the one for all keys.
+            before, done = done, sum(positions.values())
+            self._compact_by(rules, 1 - (1 - _COMPACTED_MAX) * (done - before) / offsets)
         with core.lock:
-            self._compacted_bytes = self._bytes_of(compacted)
+            size = self._bytes_of(compacted)
+        self._keep_bytes(size)
+
+    def _keep_bytes(self, size: int) -> None:
+        """Keep the bytes of compacted topics, also for the next opening."""
+        core = self._core
+        self._compacted_bytes = size
         with core.rewriting:
             with core.lock:
                 core.journal.check()
             try:
-                path = files.compacted_path(core.folder)
-                files.replace(path, b"%d" % self._compacted_bytes)
+                files.replace(files.compacted_path(core.folder), b"%d" % size)
             except OSError as error:
                 core.tell(error)
+
+    def _kept_bytes(self) -> int:
+        """Return what an earlier opening has kept; 0 if it cannot be read."""
+        try:
+            return int(files.compacted_path(self._core.folder).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return 0
+        except OSError as error:
+            self._core.tell(error)
+            return 0
 
     def _next_rules(self, limits: Mapping[Key, int], positions: dict[Key, int]) -> dict[Key, Rules]:
         """Return rules for the keys from some positions on, which move to where the rules end."""
@@ -260,14 +277,6 @@ def _start(spans: Spans, retention: Retention, now_ms: int) -> int:
             break
         start = last + 1
     return start
-
-
-def _number(path: Path) -> int:
-    """Return the number in a file; 0 if there is none."""
-    try:
-        return int(path.read_bytes())
-    except (FileNotFoundError, ValueError):
-        return 0
 
 
 @contextmanager

@@ -338,8 +338,8 @@ class FolderLog:
         """
         return self._core.wait(wanted, seconds, committed=committed)
 
-    def maintain(self) -> None:
-        """Abort transactions whose time is up, and clean; to be called every second or so."""
+    def end_late_transactions(self) -> None:
+        """Abort transactions whose time is up; to be called every second or so."""
         core = self._core
         with core.lock:
             core.make_room()
@@ -350,6 +350,12 @@ class FolderLog:
                 if transaction and transaction.start_ms + producer.timeout_ms < now_ms:
                     end = self._fence(producer)
         core.await_disk(end)
+
+    def clean(self) -> None:
+        """Give disk space back if it is time; to be called every second or so, by one thread.
+
+        It may take hours, and everything else goes on.
+        """
         self._cleaner.clean()
 
     def close(self) -> None:

@@ -50,7 +50,9 @@ class FolderServer:
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
         self._closed = threading.Event()
-        for work in (self._accept, self._maintain):
+        # A compaction takes long, and transactions have to end meanwhile.
+        ends = partial(self._repeat, log.end_late_transactions)
+        for work in (self._accept, ends, partial(self._repeat, log.clean)):
             threading.Thread(target=work, name="log folder", daemon=True).start()
 
     @property
@@ -111,10 +113,10 @@ class FolderServer:
                 self._connections.discard(connection)
             connection.close()
 
-    def _maintain(self) -> None:
+    def _repeat(self, upkeep: Callable[[], None]) -> None:
         try:
             while not self._closed.wait(_UPKEEP_SECONDS):
-                self._log.maintain()
+                upkeep()
         except (KafkaError, OSError) as error:
             self._fail(error)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import socket
 import time
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,10 +15,11 @@ from kafka import errors
 from kafka.record.default_records import DefaultRecordBatch
 from structlog.testing import capture_logs
 
-from connector.kafka.folder import cleaning, compaction, files, folder_errors
+from connector.kafka.folder import cleaning, compaction, files, folder_errors, folder_server
 from connector.kafka.folder.batches import header_of
 from connector.kafka.folder.cleaning import Cleaner
 from connector.kafka.folder.folder_log import FolderLog
+from connector.kafka.folder.folder_server import FolderServer
 from connector.kafka.folder.results import FolderInUse
 from tests.kafka.folder.record_batches import batch, batches_of, committed, records
 
@@ -57,7 +59,7 @@ def log(tmp_path: Path, now: Now) -> Iterator[FolderLog]:
 
 def clean(log: FolderLog, now: Now) -> None:
     now.ms += 61_000
-    log.maintain()
+    log.clean()
 
 
 def fill(
@@ -262,6 +264,95 @@ def test_compaction_holds_a_limited_number_of_keys(
     assert not any(held)
     assert newest(log) == expected
     log.close()
+
+
+def test_a_pass_writes_no_segment_for_a_few_bytes(
+    now: Now, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cleaning, "_KEYS_MAX", 20)
+    log = FolderLog(tmp_path / "log", now_ms=now, segment_bytes=10 * SEGMENT_BYTES)
+    log.create_topic("progress", 1, {"cleanup.policy": "compact"})
+    keys = [b"twice", b"a", b"b", b"twice", *(b"%d" % number for number in range(77))]
+    for key in keys:
+        log.append(PROGRESS, batch([b"" if key == b"twice" else b"x" * 5000], keys=[key]), None)
+    *closed, _ = segments(tmp_path / "log")
+    before = {name: (tmp_path / "log" / name).read_bytes() for name in closed}
+    read: list[str] = []
+    rewritten = compaction.rewritten
+
+    def noted(path: Path, *arguments: Any) -> Any:
+        read.append(path.name)
+        return rewritten(path, *arguments)
+
+    monkeypatch.setattr(compaction, "rewritten", noted)
+    clean(log, now)
+    assert read.count(closed[0]) == 4
+    assert {name: (tmp_path / "log" / name).read_bytes() for name in closed} == before
+    log.close()
+
+
+def test_compaction_begins_again_after_its_topics_are_gone(
+    log: FolderLog, now: Now, tmp_path: Path
+) -> None:
+    log.close()
+    files.compacted_path(tmp_path / "log").write_bytes(b"10000000000")
+    log = FolderLog(tmp_path / "log", now_ms=now, segment_bytes=SEGMENT_BYTES)
+    clean(log, now)
+    log.close()
+    # This is known to later openings, too, which first look when the topics have grown.
+    log = FolderLog(tmp_path / "log", now_ms=now, segment_bytes=SEGMENT_BYTES)
+    log.create_topic("progress", 1, {"cleanup.policy": "compact"})
+    for number in range(100):
+        log.append(PROGRESS, batch([b"%d" % number + b"x" * 500], keys=[b"key"]), None)
+    clean(log, now)
+    assert len(records(log.fetch(PROGRESS, 0, MIB, committed=True))) < 20
+    log.close()
+
+
+def test_a_folder_opens_again_and_again_if_a_hint_cannot_be_read(tmp_path: Path, now: Now) -> None:
+    files.compacted_path(tmp_path / "log").mkdir(parents=True)
+    for number in range(2):
+        log = FolderLog(tmp_path / "log", now_ms=now, segment_bytes=SEGMENT_BYTES)
+        name = f"progress{number}"
+        log.create_topic(name, 1, {"cleanup.policy": "compact"})
+        for _ in range(100):
+            log.append((name, 0), batch([b"x" * 500], keys=[b"key"]), None)
+        with capture_logs() as lines:
+            clean(log, now)
+        assert [line["event"] for line in lines] == ["a part of the log cannot be used"]
+        assert len(records(log.fetch((name, 0), 0, MIB, committed=True))) < 20
+        log.close()
+
+
+def test_a_transaction_ends_while_a_compaction_runs(
+    log: FolderLog, now: Now, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_server, "_UPKEEP_SECONDS", 0.01)
+    log.create_topic("progress", 1, {"cleanup.policy": "compact"})
+    fill(log, PROGRESS, 3, now)
+    producer = log.init_producer("one", 60_000, None)
+    log.add_to_transaction("one", *producer, [PROGRESS])
+    is_running, may_end = Event(), Event()
+    rewritten = compaction.rewritten
+
+    def slow(*arguments: Any) -> Any:
+        is_running.set()
+        assert may_end.wait(10)
+        return rewritten(*arguments)
+
+    monkeypatch.setattr(compaction, "rewritten", slow)
+    server = FolderServer(log, socket.create_server(("127.0.0.1", 0)))
+    try:
+        assert is_running.wait(10)
+        assert len(log.transactions()) == 1
+        now.ms += 60_001
+        deadline = time.monotonic() + 5
+        while log.transactions() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert log.transactions() == []
+    finally:
+        may_end.set()
+        server.close()
 
 
 def test_a_segment_is_compacted_while_others_are_read(

@@ -432,7 +432,8 @@ def test_a_disk_that_fails_ends_the_log_until_the_next_opening(tmp_path: Path, d
         lambda: log.create_topic("more", 1, {}),
         lambda: log.fetch(("orders", 0), 0, MIB, committed=False),
         log.sync,
-        log.maintain,
+        log.end_late_transactions,
+        log.clean,
     ):
         with pytest.raises(errors.KafkaStorageError):
             attempt()

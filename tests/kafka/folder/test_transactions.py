@@ -175,10 +175,10 @@ def test_a_transaction_ends_when_its_time_is_up(log: FolderLog, now: Now) -> Non
     producer = log.init_producer(ID, 60_000, None)
     write(log, producer, 0, b"a")
     now.ms += 60_000
-    log.maintain()
+    log.end_late_transactions()
     assert len(log.transactions()) == 1
     now.ms += 1
-    log.maintain()
+    log.end_late_transactions()
     assert log.transactions() == []
     assert read(log) == []
     with pytest.raises(errors.ProducerFencedError):
