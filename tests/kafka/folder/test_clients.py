@@ -403,7 +403,9 @@ def test_thousands_of_topics_of_one_request_do_not_wait_for_the_disk_one_by_one(
     sync = os.fdatasync
 
     def counted(descriptor: int) -> None:
-        syncs.append(descriptor)
+        # Upkeep has some of its own, as often as its time is up.
+        if threading.current_thread().name == "log folder client":
+            syncs.append(descriptor)
         sync(descriptor)
 
     monkeypatch.setattr(os, "fdatasync", counted)
@@ -414,5 +416,4 @@ def test_thousands_of_topics_of_one_request_do_not_wait_for_the_disk_one_by_one(
         )
         assert {*names} <= {*admin.list_topics()}
         admin.delete_topics(names)
-    # Upkeep has some of its own.
-    assert len(syncs) < 10
+    assert 0 < len(syncs) < 10
