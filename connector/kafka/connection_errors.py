@@ -56,6 +56,16 @@ FOLDER_IN_USE = code.transient_error(
     "another container, with which the folder is shared; such processes need Kafka.",
     example={"folder": "/var/lib/cdc/log"},
 )
+NO_LEADER = code.notice(
+    "K327",
+    "no broker leads partition {partition}: an open transaction is ended without it",
+    "start the brokers that have it; the next commit of the pipeline to this partition ends the "
+    "transaction there, and may show records that were aborted: verify compares them",
+    cause="The process before has left a transaction open in this partition and others. For the "
+    "time of a request, no broker has led this partition, and the others wait no longer. Kafka 4 "
+    "ends a transaction without a partition that has no leader.",
+    example={"partition": "cdc.erp.orders-0"},
+)
 _COMPARED = (
     "The listener was asked for its protocol. Each listener of a broker has one protocol, and "
     "clients must use it."

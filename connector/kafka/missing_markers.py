@@ -25,8 +25,9 @@ from connector.kafka.transaction_requests import END_TXN, PartitionId
 # A version of a request that came with Kafka 4.
 KAFKA_4: Final = {END_TXN: 5}
 ONGOING: Final = "Ongoing"
-EMPTY: Final = "Empty"
-ABORTED: Final = ("PrepareAbort", "CompleteAbort")
+# Not all markers are written yet.
+ABORTING: Final = "PrepareAbort"
+ABORTED: Final = (ABORTING, "CompleteAbort")
 # Brokers before Kafka 0.11 have no isolation.
 _LIST_OFFSETS_VERSION: Final = 2
 
@@ -37,6 +38,8 @@ class TransactionState(NamedTuple):
     name: str
     producer_id: int
     epoch: int
+    # When the last transaction began, by the coordinator's clock; negative if there was none.
+    begun_ms: int
     # Of a transaction that has not ended, those without a marker.
     partitions: frozenset[PartitionId]
 
@@ -60,6 +63,7 @@ def transaction_state(
                 state.transaction_state,
                 state.producer_id,
                 state.producer_epoch,
+                state.transaction_start_time_ms,
                 frozenset(partitions),
             )
     return None
@@ -76,6 +80,21 @@ def require_leaders(cluster: Cluster, partitions: Collection[PartitionId]) -> se
     for partition in found:
         cluster.leader_of(partition)
     return found
+
+
+def require_open_leaders(
+    cluster: Cluster, coordinator: BrokerConnection, transactional_id: str
+) -> None:
+    """Raise as `require_leaders` does if Kafka would abort an open transaction without markers."""
+    state = transaction_state(coordinator, transactional_id)
+    if state is not None and state.name == ONGOING:
+        require_leaders(cluster, state.partitions)
+
+
+def is_aborting(coordinator: BrokerConnection, transactional_id: str) -> bool:
+    """Return whether Kafka still has to write markers of an abort. Raises OSError."""
+    state = transaction_state(coordinator, transactional_id)
+    return state is not None and state.name == ABORTING
 
 
 def open_since(cluster: Cluster, partitions: Collection[PartitionId]) -> dict[PartitionId, int]:

@@ -11,8 +11,8 @@ is aborted there, and its markers end both.
 *Only what was aborted.* Kafka 4 leaves out the markers of commits, too. There, an abort would lose
 committed rows, and duplicates are better: so a marker is written only if nothing else can be open
 in the partition. Nobody has asked for a commit of the transaction, or Kafka says that it was
-aborted; and what is open begins after everything that this producer has committed there. A
-partition whose rows were committed gets its marker with the next commit.
+aborted; and what is open begins with its own records there, or after everything that this producer
+has committed before. A partition whose rows were committed gets its marker with the next commit.
 
 For the same reason, a producer that takes over from another one writes no markers: it does not know
 what that one had committed.
@@ -33,8 +33,8 @@ from connector.kafka.cluster import Cluster
 from connector.kafka.failures import Action, action_of, gravest
 from connector.kafka.missing_markers import (
     ABORTED,
-    EMPTY,
     KAFKA_4,
+    ONGOING,
     open_since,
     require_leaders,
     transaction_state,
@@ -47,7 +47,7 @@ _NAMES_EPOCH: Final = 3
 _INIT_VERSION_MAX: Final = 4
 _REPEATED: Final = (Action.RETRY, Action.REFRESH)
 # Partitions that others write to, too, may have open transactions of these.
-_MARKINGS_MAX: Final = 3
+MARKINGS_MAX: Final = 3
 # After every offset.
 _UNKNOWN_END: Final = 1 << 63
 
@@ -58,23 +58,45 @@ class CurrentTransaction:
 
     # Those that Kafka has added to it.
     partitions: set[PartitionId] = field(default_factory=set)
-    # Whether Kafka was asked to commit it.
+    # Whether Kafka was asked to commit it, and whether it was asked to end it.
     may_be_committed: bool = False
-    # The offset after what Kafka has of it, and after what was committed before.
+    may_have_ended: bool = False
+    # The offset of the first of what Kafka has of it, and after the last; and after what was
+    # committed before.
+    starts: dict[PartitionId, int] = field(default_factory=dict)
     ends: dict[PartitionId, int] = field(default_factory=dict)
     committed_ends: dict[PartitionId, int] = field(default_factory=dict)
 
     def note(self, partition: PartitionId, offset: int, records: int) -> None:
         """Note that Kafka has so many records at an offset, which is negative if it is unknown."""
         self.ends[partition] = offset + records if offset >= 0 else _UNKNOWN_END
+        if offset >= 0:
+            self.starts.setdefault(partition, offset)
+
+    def unmarked(self, cluster: Cluster) -> tuple[PartitionId, ...]:
+        """Return where it has to be aborted once more, after Kafka has ended it.
+
+        Raises KafkaError or OSError, also while no broker leads one of its partitions.
+        """
+        if self.may_be_committed:
+            return ()
+        # Of what others have committed to a partition, nothing is known. But all that is open is
+        # of this transaction if nothing before its own records is.
+        known = (self.starts, self.committed_ends)
+        return tuple(
+            each
+            for each, offset in open_since(cluster, self.partitions).items()
+            if any(offset >= bound.get(each, _UNKNOWN_END) for bound in known)
+        )
 
     def close(self, *, commit: bool) -> None:
         """Begin the next one."""
         if commit:
             self.committed_ends.update(self.ends)
+        self.starts.clear()
         self.ends.clear()
         self.partitions.clear()
-        self.may_be_committed = False
+        self.may_be_committed = self.may_have_ended = False
 
 
 def init_request(transactional_id: str, timeout_seconds: float, **whose: int) -> Any:
@@ -106,6 +128,8 @@ class TransactionAbort:
         self._is_asked = False
         # Whether `owner` has an epoch after that of the transaction.
         self._is_newer = False
+        # When the transaction began, from when it was seen open on.
+        self._begun_ms: int | None = None
 
     def run(self, seconds: float, coordinator: int | None, *, may_arrive: bool) -> None:
         """Abort, and raise KafkaError or OSError if that is not done in time.
@@ -115,7 +139,7 @@ class TransactionAbort:
         newer epoch before.
         """
         attempts = self._cluster.attempts(seconds, lambda: None)
-        markings_left = _MARKINGS_MAX
+        markings_left = MARKINGS_MAX
         node = coordinator
         while True:
             was_asked = self._is_asked
@@ -125,7 +149,7 @@ class TransactionAbort:
                     node = self._cluster.find_coordinator(self._owner.transactional_id)
                 error = self._follow(node, may_arrive=may_arrive)
                 if error is None:
-                    unmarked = self._unmarked()
+                    unmarked = self._transaction.unmarked(self._cluster)
                     if not unmarked or not markings_left:
                         return
                     markings_left -= 1
@@ -175,34 +199,31 @@ class TransactionAbort:
     def _look(self, coordinator: BrokerConnection) -> None:
         """Take the epoch by which Kafka has aborted the transaction for this producer's.
 
-        Kafka does not give the epoch after that of an open transaction to anybody else: another
-        producer that takes over gets the one after that. If a coordinator has read its state again,
-        it refuses the epoch of the transaction itself.
-        """
-        owner = self._owner
-        state = transaction_state(coordinator, owner.transactional_id)
-        if (
-            self._is_newer
-            or state is None
-            or (state.producer_id, state.epoch) != (owner.producer_id, owner.epoch + 1)
-        ):
-            return
-        if state.name in ABORTED:
-            self._transaction.may_be_committed = False
-        elif state.name != EMPTY or self._transaction.may_be_committed:
-            return
-        self._owner = owner._replace(epoch=state.epoch)
-        self._is_newer = True
+        Kafka grants the epoch after that of an open transaction to nobody: another producer that
+        takes over gets the one after that. If a coordinator has read its state again, it refuses
+        the epoch of the transaction itself.
 
-    def _unmarked(self) -> tuple[PartitionId, ...]:
-        """Return where the transaction has to be ended once more."""
-        transaction = self._transaction
-        if transaction.may_be_committed:
-            return ()
-        began = open_since(self._cluster, transaction.partitions)
-        ends = transaction.committed_ends
-        # Of what others have committed to a partition, nothing is known.
-        return tuple(each for each, offset in began.items() if offset >= ends.get(each, offset + 1))
+        If Kafka may have ended the transaction because it was asked to, that epoch may be another
+        producer's. Then only the transaction that was seen open is this producer's. Raises
+        ProducerFencedError for an open one of another producer, which Kafka would abort.
+        """
+        owner, transaction = self._owner, self._transaction
+        state = transaction_state(coordinator, owner.transactional_id)
+        if self._is_newer or state is None or state.producer_id != owner.producer_id:
+            return
+        is_open = state.name == ONGOING
+        if state.epoch == owner.epoch:
+            if is_open:
+                self._begun_ms = state.begun_ms
+        elif state.epoch == owner.epoch + 1 and (
+            not transaction.may_have_ended or state.begun_ms == self._begun_ms
+        ):
+            if state.name in ABORTED:
+                transaction.may_be_committed = False
+                self._owner = owner._replace(epoch=state.epoch)
+                self._is_newer = True
+        elif is_open:
+            raise errors.ProducerFencedError
 
     def _mark(self, node: int, partitions: tuple[PartitionId, ...]) -> KafkaError | None:
         """Abort a transaction of the new epoch in some partitions."""

@@ -17,19 +17,30 @@ still arrives (`transaction_abort`).
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import structlog
 from kafka import errors
 from kafka.errors import KafkaError
 
+from connector.foundation.errors.kinds import line
 from connector.kafka import connection_errors
-from connector.kafka.broker_connection import BrokerConnection
 from connector.kafka.cluster import Cluster
 from connector.kafka.encoded_batch import SEQUENCE_MAX, EncodedBatch
 from connector.kafka.failures import Action, Attempts, TimedOut, action_of, gravest
-from connector.kafka.missing_markers import KAFKA_4, ONGOING, require_leaders, transaction_state
-from connector.kafka.transaction_abort import CurrentTransaction, TransactionAbort, init_request
+from connector.kafka.missing_markers import (
+    KAFKA_4,
+    is_aborting,
+    require_leaders,
+    require_open_leaders,
+)
+from connector.kafka.transaction_abort import (
+    MARKINGS_MAX,
+    CurrentTransaction,
+    TransactionAbort,
+    init_request,
+)
 from connector.kafka.transaction_requests import Broker, PartitionId, TransactionOwner, result_of
 
 _MS: Final = 1000
@@ -77,7 +88,7 @@ class TransactionClient:
         self._transaction = CurrentTransaction()
         self._abort: TransactionAbort | None = None
         self._owner: TransactionOwner
-        self._until_done(self._take_over, cluster.request_seconds)
+        self._take_over()
 
     def add_partitions(self, wanted: Iterable[PartitionId]) -> None:
         """Add partitions to the transaction, once the one before has ended."""
@@ -130,15 +141,20 @@ class TransactionClient:
     def end(self, *, commit: bool) -> None:
         """Commit or abort the transaction."""
         transaction = self._transaction
-        transaction.may_be_committed = commit
 
         def attempt() -> KafkaError | None:
             coordinator = self._coordinator()
             if not commit and coordinator.connection.knows(KAFKA_4):
                 require_leaders(self._cluster, transaction.partitions)
+            transaction.may_be_committed, transaction.may_have_ended = commit, True
             return gravest([coordinator.end(commit=commit)])
 
         self._until_done(attempt, self._timeout_seconds)
+        markings_left = 0 if commit else MARKINGS_MAX
+        while markings_left and (unmarked := self._unmarked()):
+            markings_left -= 1
+            self.add_partitions(unmarked)
+            self._until_done(attempt, self._timeout_seconds)
         transaction.close(commit=commit)
 
     def fail(self, seconds: float) -> TimedOut:
@@ -194,13 +210,46 @@ class TransactionClient:
             _log(error)
             self._wait(attempts, error)
 
-    def _take_over(self) -> KafkaError | None:
+    def _unmarked(self) -> tuple[PartitionId, ...]:
+        """Return where Kafka has ended the transaction without a marker, by an abort."""
+        unmarked: tuple[PartitionId, ...] = ()
+
+        def attempt() -> KafkaError | None:
+            nonlocal unmarked
+            coordinator = self._coordinator().connection
+            if coordinator.knows(KAFKA_4):
+                if is_aborting(coordinator, self._id):
+                    return errors.ConcurrentTransactionsError()
+                unmarked = self._transaction.unmarked(self._cluster)
+            return None
+
+        self._until_done(attempt, self._timeout_seconds)
+        return unmarked
+
+    def _take_over(self) -> None:
+        """Take over; an open transaction of the producer before waits for leaders, so for markers.
+
+        A partition may have lost its leader for good, and all others would stay open meanwhile. So
+        after the time of a request, Kafka 4 may end them without it.
+        """
+        seconds = self._cluster.request_seconds
+        try:
+            self._until_done(partial(self._begin, needs_leaders=True), seconds)
+        except errors.LeaderNotAvailableError as error:
+            self.failure = None
+            (partition,) = error.args
+            structlog.get_logger().warning(
+                **line(connection_errors.NO_LEADER, partition="-".join(map(str, partition)))
+            )
+            self._until_done(partial(self._begin, needs_leaders=False), seconds)
+
+    def _begin(self, *, needs_leaders: bool) -> KafkaError | None:
         node = self._coordinating()
         connection = self._cluster.connect(node)
         with ExitStack() as opened:
             opened.callback(connection.close)
-            if connection.knows(KAFKA_4):
-                self._require_markers(connection)
+            if needs_leaders and connection.knows(KAFKA_4):
+                require_open_leaders(self._cluster, connection, self._id)
             response = connection.ask(init_request(self._id, self._timeout_seconds))
             if response.error_code:
                 return gravest([response.error_code])
@@ -214,15 +263,6 @@ class TransactionClient:
         )
         self._brokers[node] = Broker(connection, self._owner)
         return None
-
-    def _require_markers(self, coordinator: BrokerConnection) -> None:
-        """Raise LeaderNotAvailableError if Kafka would abort an open transaction without markers.
-
-        That of the producer before, which is waited for as long as its time allows.
-        """
-        state = transaction_state(coordinator, self._id)
-        if state is not None and state.name == ONGOING:
-            require_leaders(self._cluster, state.partitions)
 
     def _send(self, batches: list[EncodedBatch]) -> list[tuple[Broker, list[EncodedBatch]]]:
         by_leader: dict[int, list[EncodedBatch]] = {}

@@ -52,12 +52,15 @@ class SkippingBroker:
         self.leaderless: set[tuple[str, int]] = set()
         self.lost_at_end: set[tuple[str, int]] = set()
         self.state, self.epoch = "Empty", -1
+        # How many transactions have begun, for their times.
+        self.begun = 0
         # What happens to the next request of a kind: before it is served, and after.
         self.before: dict[str, Callable[[], None]] = {}
         self.after: dict[str, Callable[[], None]] = {}
         self.at_pause: Callable[[], None] = lambda: None
         self._partitions: set[tuple[str, int]] = set()
-        self._now = 0.0
+        # How much time has passed.
+        self.seconds = 0.0
 
     def network(self) -> Network:
         return Network(
@@ -66,15 +69,14 @@ class SkippingBroker:
                 {broker_socket.NODE: broker_socket.ADDRESS},
                 broker_socket.logged_in(self._serve, _VERSIONS),
             ),
-            lambda: self._now,
+            lambda: self.seconds,
             self._pause,
         )
 
     def take_over(self, expected: int = _NO_EPOCH) -> int:
         """Serve InitProducerId: return an error code, 0 if the epoch is that of whoever asks."""
         if self.state == "Ongoing":
-            if expected not in (_NO_EPOCH, self.epoch):
-                return int(errors.ProducerFencedError.errno)
+            # Kafka does not look at the epoch here.
             self.epoch += 1
             self._end(commit=False)
             return int(errors.ConcurrentTransactionsError.errno)
@@ -85,8 +87,15 @@ class SkippingBroker:
         self.state = "Empty"
         return 0
 
+    def hold_markers(self) -> None:
+        """Go back to before the markers of an abort, as far as others are told."""
+        self.state = "PrepareAbort"
+
+    def write_markers(self) -> None:
+        self.state = "CompleteAbort"
+
     def _pause(self, seconds: float) -> None:
-        self._now += seconds
+        self.seconds += seconds
         self.at_pause()
 
     def _serve(self, request: Any) -> Any:
@@ -135,6 +144,7 @@ class SkippingBroker:
                     transaction_state=self.state,
                     producer_id=PRODUCER,
                     producer_epoch=self.epoch,
+                    transaction_start_time_ms=-1 if self.state == "Empty" else self.begun,
                     topics=topics,
                 )
             ]
@@ -143,6 +153,7 @@ class SkippingBroker:
     def _serve_add(self, request: Any) -> Any:
         code = self._refusal(request.v3_and_below_producer_epoch)
         if not code:
+            self.begun += self.state != "Ongoing"
             self.state = "Ongoing"
             self._partitions |= {
                 (topic.name, number)

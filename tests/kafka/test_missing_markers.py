@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from kafka import errors
+from structlog.testing import capture_logs
 
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.record_batch import BatchingTarget, RecordBatch
+from connector.kafka import connection_errors
 from connector.kafka.cluster import Cluster
 from connector.kafka.encoded_batch import CODECS, EncodedBatch
 from connector.kafka.failures import TimedOut
@@ -117,15 +121,52 @@ def test_an_abort_in_order_waits_for_leaders(broker: SkippingBroker) -> None:
     assert open_partitions(broker) == []
 
 
+def test_an_abort_in_order_is_marked(broker: SkippingBroker) -> None:
+    client = client_of(broker)
+    write(client, records=3)
+    broker.lost_at_end = {SECOND}
+    client.end(commit=False)
+    assert open_partitions(broker) == []
+    assert [log.aborted for log in broker.logs.values()] == [3, 3]
+    assert [log.end for log in broker.logs.values()] == [3 + 1, 3 + 1]
+    # The producer goes on.
+    write(client)
+    client.end(commit=True)
+    assert [log.committed for log in broker.logs.values()] == [1, 1]
+
+
+def test_markers_that_are_still_being_written_are_waited_for(broker: SkippingBroker) -> None:
+    client = client_of(broker)
+    write(client)
+    broker.after["EndTxn"] = broker.hold_markers
+    broker.at_pause = broker.write_markers
+    broker.asked.clear()
+    client.end(commit=False)
+    assert broker.asked.count("ListOffsets") == 2
+    assert "AddPartitionsToTxn" not in broker.asked
+
+
 def test_a_takeover_waits_for_the_leaders_of_an_open_transaction(broker: SkippingBroker) -> None:
     write(warmed(broker))
     broker.leaderless = {SECOND}
-    with pytest.raises(errors.LeaderNotAvailableError):
-        client_of(broker)
-    assert broker.state == "Ongoing"
     broker.at_pause = broker.leaderless.clear
     client_of(broker)
     assert open_partitions(broker) == []
+
+
+def test_a_takeover_ends_what_is_open_beside_a_partition_that_has_lost_its_leader_for_good(
+    broker: SkippingBroker,
+) -> None:
+    write(warmed(broker))
+    broker.leaderless = {SECOND}
+    with capture_logs() as lines:
+        client_of(broker)
+    assert open_partitions(broker) == [SECOND]
+    (line,) = [line for line in lines if line["log_level"] == "warning"]
+    assert line["code"] == connection_errors.NO_LEADER.code
+    assert "partition t-1" in line["event"]
+    request_seconds = Cluster(SETTINGS, broker.network()).request_seconds
+    assert broker.seconds == pytest.approx(request_seconds, abs=0.2)
 
 
 def test_a_takeover_without_an_open_transaction_waits_for_nothing(broker: SkippingBroker) -> None:
@@ -180,11 +221,34 @@ def test_a_commit_that_has_not_arrived_is_aborted(broker: SkippingBroker) -> Non
     assert [log.aborted for log in broker.logs.values()] == [1, 1]
 
 
-def test_a_partition_without_a_commit_of_this_producer_is_left_alone(
-    broker: SkippingBroker,
-) -> None:
+def test_the_first_transaction_of_a_producer_is_marked(broker: SkippingBroker) -> None:
+    warmed(broker)
     client = client_of(broker)
-    write(client)
+    write(client, records=3)
+    broker.lost_at_end = {SECOND}
+    client.abandon(10.0)
+    assert open_partitions(broker) == []
+    assert [log.aborted for log in broker.logs.values()] == [3, 3]
+
+
+def test_what_the_producer_before_has_committed_is_not_aborted(broker: SkippingBroker) -> None:
+    before = client_of(broker)
+    write(before)
+    broker.lost_at_end = {SECOND}
+    before.end(commit=True)
+    client = client_of(broker)
+    write(client, records=3)
+    broker.lost_at_end = {SECOND}
+    client.abandon(10.0)
+    assert open_partitions(broker) == [SECOND]
+    assert broker.logs[SECOND].aborted == 0
+
+
+def test_a_partition_of_which_nothing_is_known_is_left_alone(broker: SkippingBroker) -> None:
+    client = client_of(broker)
+    broker.after["Produce"] = lose
+    with pytest.raises(TimedOut):
+        write(client)
     broker.lost_at_end = {SECOND}
     client.abandon(10.0)
     # What the producer before has committed may be open there.
@@ -223,21 +287,64 @@ def test_a_transaction_that_has_taken_too_long_is_marked(broker: SkippingBroker)
     assert open_partitions(broker) == []
 
 
+def succeed(broker: SkippingBroker) -> None:
+    """Take over as another producer."""
+    while broker.take_over():
+        continue
+
+
 @pytest.mark.parametrize("is_asked", [False, True], ids=["before", "meanwhile"])
 def test_a_successor_is_not_fenced(broker: SkippingBroker, is_asked: bool) -> None:
     client = warmed(broker)
     write(client)
-
-    def succeed() -> None:
-        while broker.take_over():
-            continue
-
     if is_asked:
-        broker.after["InitProducerId"] = succeed
+        broker.after["InitProducerId"] = partial(succeed, broker)
         client.abandon(10.0)
     else:
-        succeed()
+        succeed(broker)
         with pytest.raises(errors.ProducerFencedError):
             client.abandon(10.0)
     # That of the abort, and the successor's.
     assert broker.epoch == 2
+
+
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
+def test_a_successor_of_an_end_without_an_answer_is_not_fenced(
+    broker: SkippingBroker, commit: bool
+) -> None:
+    client = warmed(broker)
+    write(client)
+    broker.after["EndTxn"] = lose
+    with pytest.raises(TimedOut):
+        client.end(commit=commit)
+    successor = client_of(broker)
+    with pytest.raises(errors.ProducerFencedError):
+        client.abandon(10.0)
+    write(successor)
+    successor.end(commit=True)
+    assert [log.committed for log in broker.logs.values()] == [2 + commit] * 2
+
+
+def test_an_open_transaction_of_a_successor_is_not_aborted(broker: SkippingBroker) -> None:
+    client = warmed(broker)
+    write(client)
+    write(successor := client_of(broker))
+    with pytest.raises(errors.ProducerFencedError):
+        client.abandon(10.0)
+    successor.end(commit=True)
+    assert [log.committed for log in broker.logs.values()] == [2, 2]
+
+
+def test_a_commit_is_not_taken_for_the_abort_of_a_successor(broker: SkippingBroker) -> None:
+    client = warmed(broker)
+    write(client)
+    broker.lost_at_end = {SECOND}
+    broker.after["EndTxn"] = lose
+    fail_at_end(client)
+    write(successor := client_of(broker))
+    broker.lost_at_end = {SECOND}
+    successor.end(commit=False)
+    with pytest.raises(errors.ProducerFencedError):
+        client.abandon(10.0)
+    assert open_partitions(broker) == [SECOND]
+    assert broker.logs[SECOND].aborted == 0
