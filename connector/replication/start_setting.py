@@ -14,7 +14,7 @@ from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.binlog.header import FIRST_POSITION
 from connector.foundation.errors import DecodeError, SourceRefused
 from connector.replication import dump_errors
-from connector.replication.log_search import find_time, gtids_before
+from connector.replication.log_search import find_time, gtids_before, log_head
 from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import StartPoint
@@ -31,6 +31,8 @@ _BEGUN = re.compile(r"((?:gtid|position):.*)\+([0-9]+)\+([0-9]+)", re.DOTALL)
 _BETWEEN_TRANSACTIONS = frozenset(
     {"Anonymous_Gtid", "Binlog_checkpoint", "Format_desc", "Previous_gtids", "Rotate", "Stop"}
 )
+# What comes after the last transaction of a file; "" is its end.
+_AFTER_TRANSACTIONS = frozenset({"", "Rotate", "Stop"})
 
 
 def resolve_start(server: MysqlServer, start: str) -> StartPoint:
@@ -99,10 +101,10 @@ def _after_gtids(server: MysqlServer, text: str) -> StartPoint:
 
 
 def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
-    file_bytes = require_position(server, file, position)
+    logs = require_position(server, file, position)
     # For a position inside an event, MySQL shows the next event; MariaDB answers with error 1220.
     events = replication_status.next_events(server, file, position, 1)
-    next_position = int(str(events[0]["Pos"])) if events else file_bytes
+    next_position = int(str(events[0]["Pos"])) if events else logs[file]
     if next_position != position:
         raise replication_status.no_event(server.name, file, position)
     event_type = str(events[0]["Event_type"]) if events else ""
@@ -120,5 +122,11 @@ def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
     if server.identity.gtid:
         # Before a dump of the file, which would end at such a transaction.
         require_gtids(server, list(replication_status.binary_logs(server)), file, position)
-        gtids = gtids_before(server, file, position)
+        # Listed before the events were: a file that another one follows gets no more of them.
+        later = list(logs)[list(logs).index(file) + 1 :]
+        if later and event_type in _AFTER_TRANSACTIONS:
+            # The file may hold such transactions before its end.
+            gtids = log_head(server, later[0]).gtid_set
+        else:
+            gtids = gtids_before(server, file, position)
     return StartPoint("mysql", gtids, file, position)

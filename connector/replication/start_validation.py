@@ -65,8 +65,8 @@ def deleted_domains(point: StartPoint, validated: StartPoint) -> frozenset[int]:
     return frozenset(gtid.domain_id for gtid in before - after)
 
 
-def require_position(server: MysqlServer, file: str, position: int) -> int:
-    """Return the size of the file in bytes.
+def require_position(server: MysqlServer, file: str, position: int) -> dict[str, int]:
+    """Return the size of each log file in bytes, oldest first, if one has this position.
 
     Raises SourceRefused if the server has no such file, or the file no such position.
     """
@@ -87,7 +87,7 @@ def require_position(server: MysqlServer, file: str, position: int) -> int:
             end=logs[file],
             position=position,
         )
-    return logs[file]
+    return logs
 
 
 def mariadb_point(server: MysqlServer, file: str, position: int) -> StartPoint:

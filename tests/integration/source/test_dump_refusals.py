@@ -171,6 +171,9 @@ def test_transactions_without_gtids_are_not_passed_over(soon_reset: Source) -> N
     with pytest.raises(SourceRefused) as caught:
         begin(source, after)
     assert caught.value.text == refused_start
+    # After it, nothing of it is read.
+    for end in end_of(source, file):
+        assert databases(source, begin(source, f"position:{file}:{end}")) == ["with_another"]
     # What all of them advise.
     source.execute("SET GLOBAL gtid_mode = ON_PERMISSIVE")
     point = begin(source, after)
@@ -198,6 +201,13 @@ def without_gtid(source: Source) -> tuple[str, int]:
         if event[2] == "Anonymous_Gtid"
     ]
     return found
+
+
+def end_of(source: Source, file: str) -> tuple[int, int]:
+    """Return the position after the last transaction of a file, and the end of the file."""
+    last = source.execute(f"SHOW BINLOG EVENTS IN '{file}'")[-1]
+    assert last[2] == "Rotate"
+    return last[1], last[4]
 
 
 def databases(source: Source, point: StartPoint) -> list[str]:
