@@ -105,7 +105,7 @@ def test_a_log_is_read_once_up_to_an_event_that_cannot_be_read(server: _Server) 
     cache, cuts = CommitTimeCache(), _Cuts()
     server.is_damaged = True
     looks = {cache.up_to_now(server.pipeline, cuts) for _ in range(3)}  # type: ignore[arg-type]
-    assert looks == {(None, "the name is not UTF-8")}
+    assert looks == {(None, "[L181] the name is not UTF-8")}
     first, second, third = server.starts
     assert first == "position:binlog.000001:4"
     assert second == third != first
