@@ -397,9 +397,16 @@ def unverified(broker: KafkaBroker) -> Iterator[None]:
     with closing(KafkaAdminClient(bootstrap_servers=broker.endpoint.bootstrap)) as admin:
 
         def verify(value: str) -> None:
-            admin.alter_configs(
-                [ConfigResource(ConfigResourceType.BROKER, "1", configs={setting: value})]
-            )
+            changed = ConfigResource(ConfigResourceType.BROKER, "1", configs={setting: value})
+            admin.alter_configs([changed])
+            asked = ConfigResource(ConfigResourceType.BROKER, "1", configs=[setting])
+
+            def is_applied() -> bool:
+                (found,) = admin.describe_configs([asked], config_filter="all").values()
+                return bool(found["1"][setting]["value"] == value)
+
+            # It refuses batches that arrive meanwhile.
+            wait_until(is_applied, lambda: "the broker does not apply the setting")
 
         verify("false")
         yield
