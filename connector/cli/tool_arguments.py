@@ -124,6 +124,10 @@ def demo(parser: ArgumentParser) -> None:
         metavar="FOLDER",
         help="Where data and logs go. [default: a temporary folder]",
     )
+    _demo_source(parser)
+
+
+def _demo_source(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--mysqld",
         type=Path,

@@ -175,7 +175,7 @@ class FolderLog:
         core = self._core
         with core.lock:
             core.make_room()
-            producer = self._producer(transactional_id, producer_id, epoch)
+            producer = core.state.producer_of(transactional_id, producer_id, epoch)
             keys = [core.partition(partition)[0] for partition in partitions]
             transaction = producer.transaction
             if transaction is not None:
@@ -228,7 +228,7 @@ class FolderLog:
         core = self._core
         with core.lock:
             core.make_room()
-            producer = self._producer(transactional_id, producer_id, epoch)
+            producer = core.state.producer_of(transactional_id, producer_id, epoch)
             if producer.transaction is not None:
                 end = core.write(core.state.end_of(producer, epoch, core.now_ms(), commit=commit))
             elif producer.committed is commit:
@@ -352,10 +352,7 @@ class FolderLog:
         core.await_disk(end)
 
     def clean(self) -> None:
-        """Give disk space back if it is time; to be called every second or so, by one thread.
-
-        It may take hours, and everything else goes on.
-        """
+        """Give disk space back, for hours perhaps; one thread calls it every second or so."""
         self._cleaner.clean()
 
     def close(self) -> None:
@@ -375,8 +372,7 @@ class FolderLog:
             with core.lock:
                 core.visibility.wake_all()
                 core.journal.close()
-            # Until then, cleaning may write a file that belongs to the next opening; it begins no
-            # other one.
+            # Cleaning ends the file that it writes, and begins no other one.
             with core.rewriting:
                 os.close(lock_file)
 
@@ -420,10 +416,3 @@ class FolderLog:
         state = self._core.state
         end = state.end_of(producer, producer.epoch + 1, self._core.now_ms(), commit=False)
         return self._core.write(end)
-
-    def _producer(self, transactional_id: str, producer_id: int, epoch: int) -> Producer:
-        producer = self._core.state.transactional.get(transactional_id)
-        if producer is None:
-            raise errors.InvalidProducerIdMappingError
-        producer.require(producer_id, epoch)
-        return producer

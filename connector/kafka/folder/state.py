@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from kafka import errors
+
 from connector.kafka.folder import batches, frames, results
 from connector.kafka.folder.batches import NO_PRODUCER
 from connector.kafka.folder.folder_errors import LogNewer
@@ -160,6 +162,14 @@ class LogState:
             for each in self.producers.values()
             if key in each.recent or each.producer_id in partition.open
         ]
+
+    def producer_of(self, transactional_id: str, producer_id: int, epoch: int) -> Producer:
+        """Return a producer; raises InvalidProducerIdMappingError, ProducerFencedError."""
+        producer = self.transactional.get(transactional_id)
+        if producer is None:
+            raise errors.InvalidProducerIdMappingError
+        producer.require(producer_id, epoch)
+        return producer
 
     def end_of(self, producer: Producer, epoch: int, time_ms: int, *, commit: bool) -> frames.End:
         """Return the event that ends the transaction of a producer."""
