@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from kafka import errors
+from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSpec
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
 
 from connector.kafka import kafka_python
@@ -24,6 +25,8 @@ Address: TypeAlias = tuple[str, int]
 _MS: Final = 1000
 # Before they are found again, where all are tried at the same time. Each may take its whole time.
 _ASKED_IN_TURN: Final = 3
+# Brokers before Kafka 0.11 have no isolation.
+_LIST_OFFSETS_VERSION: Final = 2
 
 
 class Network(NamedTuple):
@@ -214,3 +217,36 @@ class Cluster:
                     leaders.pop(topic.name, None)
             self._leaders = leaders
         return asked
+
+
+def end_offsets(
+    leader: BrokerConnection, partitions: Collection[PartitionId], isolation: IsolationLevel
+) -> dict[PartitionId, int]:
+    """Return the offset after what readers see of each partition; raises KafkaError or OSError."""
+    topic_of = ListOffsetsRequest.ListOffsetsTopic
+    numbers: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        numbers.setdefault(topic, []).append(number)
+    request = ListOffsetsRequest(
+        isolation_level=isolation,
+        topics=[
+            topic_of(
+                name=topic,
+                partitions=[
+                    topic_of.ListOffsetsPartition(
+                        partition_index=number, timestamp=OffsetSpec.LATEST
+                    )
+                    for number in own
+                ],
+            )
+            for topic, own in numbers.items()
+        ],
+        min_version=_LIST_OFFSETS_VERSION,
+    )
+    ends: dict[PartitionId, int] = {}
+    for topic in leader.ask(request).topics:
+        for one in topic.partitions:
+            if one.error_code:
+                raise errors.for_code(one.error_code)(topic.name)
+            ends[topic.name, one.partition_index] = one.offset
+    return ends

@@ -16,10 +16,10 @@ from typing import Final, NamedTuple
 
 from kafka import errors
 from kafka.protocol.admin import DescribeTransactionsRequest
-from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSpec
+from kafka.protocol.consumer import IsolationLevel
 
 from connector.kafka.broker_connection import BrokerConnection
-from connector.kafka.cluster import Cluster
+from connector.kafka.cluster import Cluster, end_offsets
 from connector.kafka.transaction_requests import END_TXN, PartitionId
 
 # A version of a request that came with Kafka 4.
@@ -28,8 +28,6 @@ ONGOING: Final = "Ongoing"
 # Not all markers are written yet.
 ABORTING: Final = "PrepareAbort"
 ABORTED: Final = (ABORTING, "CompleteAbort")
-# Brokers before Kafka 0.11 have no isolation.
-_LIST_OFFSETS_VERSION: Final = 2
 
 
 class TransactionState(NamedTuple):
@@ -109,40 +107,7 @@ def open_since(cluster: Cluster, partitions: Collection[PartitionId]) -> dict[Pa
     for node, own in by_leader.items():
         with closing(cluster.connect(node)) as leader:
             # In this order, a transaction that begins in between is none.
-            ends = _ends(leader, own, IsolationLevel.READ_UNCOMMITTED)
-            stable = _ends(leader, own, IsolationLevel.READ_COMMITTED)
+            ends = end_offsets(leader, own, IsolationLevel.READ_UNCOMMITTED)
+            stable = end_offsets(leader, own, IsolationLevel.READ_COMMITTED)
         began |= {each: stable[each] for each in own if stable[each] < ends[each]}
     return began
-
-
-def _ends(
-    leader: BrokerConnection, partitions: list[PartitionId], isolation: IsolationLevel
-) -> dict[PartitionId, int]:
-    """Return the offset after what readers see of each partition; raises KafkaError or OSError."""
-    topic_of = ListOffsetsRequest.ListOffsetsTopic
-    numbers: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        numbers.setdefault(topic, []).append(number)
-    request = ListOffsetsRequest(
-        isolation_level=isolation,
-        topics=[
-            topic_of(
-                name=topic,
-                partitions=[
-                    topic_of.ListOffsetsPartition(
-                        partition_index=number, timestamp=OffsetSpec.LATEST
-                    )
-                    for number in own
-                ],
-            )
-            for topic, own in numbers.items()
-        ],
-        min_version=_LIST_OFFSETS_VERSION,
-    )
-    ends: dict[PartitionId, int] = {}
-    for topic in leader.ask(request).topics:
-        for one in topic.partitions:
-            if one.error_code:
-                raise errors.for_code(one.error_code)(topic.name)
-            ends[topic.name, one.partition_index] = one.offset
-    return ends

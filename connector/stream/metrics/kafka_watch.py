@@ -14,14 +14,13 @@ from contextlib import closing
 
 from kafka import errors
 from kafka.errors import KafkaError
-from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetSpec
+from kafka.protocol.consumer import IsolationLevel
 
 from connector.foundation import contract
 from connector.foundation.errors import ConfigError, ConnectorError, SinkRefused, SinkUnavailable
 from connector.foundation.operating_system import Background
 from connector.foundation.settings.sections import KafkaSettings
-from connector.kafka.broker_connection import BrokerConnection
-from connector.kafka.cluster import Cluster
+from connector.kafka.cluster import Cluster, end_offsets
 from connector.kafka.failures import Action, action_of
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
 from connector.stream.progress.progress_record import progress_topic
@@ -88,7 +87,7 @@ class KafkaWatch(Background):
                 node = cluster.leader_of((self._topic, 0))
                 with closing(cluster.connect(node)) as leader:
                     while not self._closed.is_set():
-                        self._ask_for_end(leader)
+                        end_offsets(leader, [(self._topic, 0)], IsolationLevel.READ_COMMITTED)
                         self._metrics.kafka.answer()
                         self._look_at_topics(cluster)
                         answered_at = time.monotonic()
@@ -100,19 +99,6 @@ class KafkaWatch(Background):
                 if is_late or action_of(error) not in _REPEATED:
                     raise
                 self._closed.wait(_SEARCH_PAUSE_SECONDS)
-
-    def _ask_for_end(self, leader: BrokerConnection) -> None:
-        topic = ListOffsetsRequest.ListOffsetsTopic
-        end = topic.ListOffsetsPartition(partition_index=0, timestamp=OffsetSpec.LATEST)
-        request = ListOffsetsRequest(
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            topics=[topic(name=self._topic, partitions=[end])],
-            min_version=2,
-        )
-        for answer in leader.ask(request).topics:
-            for partition in answer.partitions:
-                if partition.error_code:
-                    raise errors.for_code(partition.error_code)(self._topic)
 
     def _look_at_topics(self, cluster: Cluster) -> None:
         """Look whether each topic in use is the one that it was."""
