@@ -107,34 +107,13 @@ NOT_FOR_ENVELOPE = OPTIONS.because(
 DISMISSED_ROWS = OPTIONS.because(
     "--dismiss and --where do not go together; leave one of them out", was="R824"
 )
-NEEDS_MIRROR = OPTIONS.because(
-    "tables, --repair, --no-values, --sample, --state and --pace are for --mirror and --replica, "
-    "and --since is for --mirror",
-    was="V111",
+NO_EFFECT = OPTIONS.because(
+    "with {way}, these have no effect: {ignored}; leave them out", was="V111 V112 V113"
 )
-NEEDS_TOPICS = OPTIONS.because("--from and --to are for --topics", was="V112")
-FOREVER = OPTIONS.because(
-    "--forever is for --mirror and --replica, without --json, --no-values, --sample and --since; "
-    "--replica has no --state then",
-    was="V113",
-)
+NEEDS_SAMPLE = OPTIONS.because("--seed is for --sample; add it, or leave --seed out")
 ONE_PART = OPTIONS.because(
     "of --sample, --since and --state, only one can be given; leave out the others", was="V121"
 )
-FOREIGN_ALONE = OPTIONS.because(
-    "with --table and --tables, give the URL of the source, and of the other options only --lag, "
-    "--certificate, --sign-key, --password-env, --json, --no-values, --rows-per-second and "
-    "--max-differences"
-)
-CERTIFICATE = OPTIONS.because(
-    "--certificate is for --mirror, with tables, --sign-key, --json, --patience and "
-    "--rows-per-second alone, or for --table and --tables"
-)
-CHECK = OPTIONS.because(
-    "with --check, give --public-key, --json and, for the source, CONFIG or its URL with "
-    "--password-env, and nothing else"
-)
-KEYS = OPTIONS.because("--sign-key is for --certificate, and --public-key for --check")
 NEEDS_URL = OPTIONS.because(
     "--tables, --format, --password-env and --listen need the URL of the source; add it, or leave "
     "them out"
@@ -257,7 +236,8 @@ OTHER_KEY = notice(
 )
 WHAT = configuration_error(
     "V109",
-    "verify compares mirrors, a replica or topics",
-    "give one of --mirror FILE, --replica FILE and --topics",
-    cause="Mirrors and replicas are compared with tables, and topics with the source's log.",
+    "verify compares mirrors, a replica, topics or tables of other programs",
+    "give one of --mirror FILE, --replica FILE, --topics and --table TABLE=TARGET",
+    cause="Mirrors, replicas and tables of other programs are compared with tables of the source, "
+    "and topics with its log.",
 )

@@ -13,6 +13,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, Final, NamedTuple, NoReturn, TextIO
 
 from connector.foundation.errors.message import nearest
@@ -63,8 +64,19 @@ class ArgumentParser(argparse.ArgumentParser):
         self.examples += [Example(*each) for each in examples]
 
     def read(self, words: Iterable[str]) -> argparse.Namespace:
-        """Return the arguments in `words`; a usage error ends the process."""
-        return self.parse_args(self._in_order(words))
+        """Return the arguments in `words`; a usage error ends the process.
+
+        `given` of them names those that `words` have, each with its name in the help.
+        """
+        ordered = self._in_order(words)
+        found = self.parse_args(ordered)
+        options = (self.option(word) for word in takewhile(lambda word: word != "--", ordered))
+        given = {action.dest: action.option_strings[0] for action in options if action is not None}
+        for action in self.positionals():
+            if getattr(found, action.dest) != action.default:
+                given[action.dest] = str(action.metavar or action.dest)
+        found.given = given
+        return found
 
     def _in_order(self, words: Iterable[str]) -> list[str]:
         """Return the options, each with its value, and then all other words.
