@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Final, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
 from connector.stream.source.select_session import SelectSession
 from verification.key_ranges import KeyNumber, KeyRanges
+from verification.patience import Patience
 from verification.row_text import RowText
 from verification.shared_looks import Lender
 
@@ -79,8 +81,13 @@ class ServerChecksums:
         table: str,
         key: KeyNumber,
         text: RowText,
+        patience: Patience | None = None,
     ) -> None:
-        """Read `table`, a name in SQL; `lent_session` lends a connection for each statement."""
+        """Read `table`, a name in SQL; `lent_session` lends a connection for each statement.
+
+        After a lost connection, a statement is repeated if there is `patience`.
+        """
+        self._patience = patience
         self._lent_session = lent_session
         self._settings = pace.settings
         self._pace = pace
@@ -135,12 +142,9 @@ class ServerChecksums:
 
     def _sums(self, ranges: KeyRanges) -> Checksums | None:
         try:
-            with (
-                self._lent_session() as session,
-                self._pace.read(session, self._closing, (self._table, "sums")) as turn,
-            ):
-                rows = session.query(self._sql(session, ranges))
-                turn.rows = sum(int(row["found"] or 0) for row in rows)
+            patience = self._patience
+            read = partial(self._read, ranges)
+            rows = read() if patience is None else patience.again(read)
         except (SourceUnavailable, SourceRefused) as error:
             if error.number in TIMEOUTS:
                 return None
@@ -154,6 +158,15 @@ class ServerChecksums:
             sums.rows[place] = int(row["found"] or 0)
             sums.xors[place] = int(row["total"] or 0)
         return sums
+
+    def _read(self, ranges: KeyRanges) -> list[dict[str, str | None]]:
+        with (
+            self._lent_session() as session,
+            self._pace.read(session, self._closing, (self._table, "sums")) as turn,
+        ):
+            rows = session.query(self._sql(session, ranges))
+            turn.rows = sum(int(row["found"] or 0) for row in rows)
+        return rows
 
     def _sql(self, session: SelectSession, ranges: KeyRanges) -> str:
         before, hint = time_limits(session, self._settings)

@@ -126,13 +126,13 @@ class CommitTimeCache:
             ):
                 # Its place in the log may be gone: then a later cut begins it.
                 with suppress(SourceRefused):
-                    known.read_on()
+                    pipeline.patience.again(known.read_on)
                     return known, ""
             self._times = known = _from_oldest(pipeline, cuts)
             if known is None:
                 return None, "the mirror lists no cut that the log of the server still has"
             self._server_uuid = pipeline.server_uuid
-            known.read_on()
+            pipeline.patience.again(known.read_on)
         except (SourceUnavailable, SourceRefused, EventError, DecodeError) as error:
             # The next call reads on where this one ends.
             return None, str(error)

@@ -272,18 +272,22 @@ class KeylessTableCheck:
         if limits.sample is not None:
             raise MirrorError(verify_errors.NO_RANGES, table=result.name)
         result.missing_columns = self._mirror.missing_columns
-        check = self._compare()
+        check = self._compared()
         if check.differences and limits.repairs:
             settings, patience = self._pipeline.settings, limits.patience_seconds
             copy_again(settings, result.name, ALL_ROWS, patience)
             before = check.differences
-            check = self._compare()
+            check = self._compared()
             if not check.unsettled:
                 result.repaired = [
                     difference
                     for digest, difference in before.items()
                     if digest not in check.differences
                 ]
+
+    def _compared(self) -> _CheckResult:
+        """Compare; a snapshot that is lost with its session takes along what it has shown."""
+        return self._pipeline.patience.again(self._compare)
 
     def _compare(self) -> _CheckResult:
         """Compare all rows, and put what is found into the result."""

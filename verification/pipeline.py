@@ -8,7 +8,6 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
-from threading import RLock
 from typing import NamedTuple, Self
 
 from kafka import KafkaConsumer, TopicPartition
@@ -30,7 +29,9 @@ from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition, 
 from connector.stream.source.select_session import SelectSession
 from verification import verify_errors
 from verification.checksums import lender_of
+from verification.patience import Patience
 from verification.shared_looks import Lender, SharedLook
+from verification.shared_session import SharedSession
 from verification.source_moment import SourceMoment, read_moment
 from verification.table_definitions import TableName
 from verification.table_history import TableHistory
@@ -65,18 +66,6 @@ class _PipelineState(NamedTuple):
     history: TableHistory
 
 
-class _SharedSession(SelectSession):
-    """A session on which threads ask one after the other."""
-
-    def __init__(self, settings: SourceSettings, statement_seconds: float) -> None:
-        self._turn = RLock()
-        super().__init__(settings, statement_seconds)
-
-    def query(self, sql: str) -> list[dict[str, str | None]]:
-        with self._turn:
-            return super().query(sql)
-
-
 class Pipeline:
     """One pipeline; a context manager closes the connections. Several threads may use it.
 
@@ -95,6 +84,9 @@ class Pipeline:
         # Of the rows that are read of the source.
         self.pace = SourcePace(settings.snapshot, rows_per_second)
         self._patience_seconds = patience_seconds
+        # With the source, when a connection was lost.
+        self.patience = Patience(settings.retry, patience_seconds)
+        self.is_closed = False
         progress = read_progress(settings.kafka, settings.name)
         if progress is None:
             raise SourceRefused(verify_errors.NO_PROGRESS, pipeline=settings.name)
@@ -104,7 +96,7 @@ class Pipeline:
         # How the server was reached.
         self.server = settings.source
         self._source = progress.source
-        self.session: SelectSession = self._session_of(_SharedSession)
+        self.session: SelectSession = SharedSession(self.open_session, self.patience)
         self._sessions = lender_of(self.open_session, settings.snapshot.connections)
         self._consumers = Lender(self._consumer, KafkaConsumer.close, _CONSUMERS_MAX)
         self._follower = StateFollower(settings.kafka, settings.name)
@@ -114,7 +106,6 @@ class Pipeline:
         self._moment_looks = SharedLook(self._look_at_moment)
         # Where the log ended after each moment, and the moment.
         self._moments: list[tuple[LogPosition, SourceMoment]] = []
-        self.is_closed = False
         try:
             # It reads no records: it knows all topics.
             self._offsets_consumer = self._consumer()
@@ -123,8 +114,21 @@ class Pipeline:
             raise
 
     def open_session(self) -> SelectSession:
-        """Return a session on the server that the pipeline reads; raises as the constructor."""
-        return self._session_of(SelectSession)
+        """Return a session on the server that the pipeline reads.
+
+        Raises as the constructor, and RuntimeError after `close`.
+        """
+        self._refuse_closed()
+        seconds = self.settings.snapshot.statement_seconds_max
+
+        def connect(server: SourceSettings) -> SelectSession:
+            self.server = server
+            return SelectSession(server, seconds)
+
+        session = open_same_server(self.settings.source, self._source, self.server_uuid, connect)
+        if session is None:
+            raise self._other_server()
+        return session
 
     def lent_session(self) -> AbstractContextManager[SelectSession]:
         """Lend a session for the length of a block: threads share `snapshot.connections`.
@@ -132,18 +136,6 @@ class Pipeline:
         Raises as `open_session`. A thread that has one must not ask for another one.
         """
         return self._sessions.lent()
-
-    def _session_of(self, kind: type[SelectSession]) -> SelectSession:
-        seconds = self.settings.snapshot.statement_seconds_max
-
-        def connect(server: SourceSettings) -> SelectSession:
-            self.server = server
-            return kind(server, seconds)
-
-        session = open_same_server(self.settings.source, self._source, self.server_uuid, connect)
-        if session is None:
-            raise self._other_server()
-        return session
 
     def _consumer(self) -> KafkaConsumer:
         try:
@@ -175,10 +167,14 @@ class Pipeline:
         return self._moment_looks.ask(None)
 
     def _look_at_moment(self, questions: Collection[None]) -> dict[None, SourceMoment]:
-        with self.lent_session() as session:
-            moment = read_moment(session)
-            self._moments.append((log_end(session), moment))
+        moment, end = self.patience.again(self._read_moment)
+        self._moments.append((end, moment))
         return dict.fromkeys(questions, moment)
+
+    def _read_moment(self) -> tuple[SourceMoment, LogPosition]:
+        """Return the moment now, and the end of the log after it."""
+        with self.lent_session() as session:
+            return read_moment(session), log_end(session)
 
     def moment_before(self, sequence: str) -> SourceMoment | None:
         """Return the last moment that was asked for before a change of the source.
@@ -288,6 +284,7 @@ class Pipeline:
     def close(self) -> None:
         """Close the connections: threads that still use them fail."""
         self.is_closed = True
+        self.patience.close()
         self.session.close()
         self._sessions.close()
         self._consumers.close()

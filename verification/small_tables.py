@@ -142,22 +142,8 @@ class SmallTables:
 
     def _sums_of(self, tables: Sequence[_SmallTable]) -> Checksums | None:
         """Return the sums at the source; None if it does not answer, or refuses a table."""
-        settings = self._pipeline.settings.snapshot
         try:
-            with (
-                self._pipeline.lent_session() as session,
-                self._pipeline.pace.read(session, self._closing, "small tables") as turn,
-            ):
-                before, hint = time_limits(session, settings)
-                own = [(table.source.quoted_name, sql_of_hash(table.text.sql)) for table in tables]
-                selects = [
-                    f"SELECT {'' if place else hint}{place} AS place, COUNT(*) AS found, "  # noqa: S608 - quoted names
-                    f"BIT_XOR({of_row}) AS total FROM {table}"
-                    for place, (table, of_row) in enumerate(own)
-                ]
-                rows = session.query(before + " UNION ALL ".join(selects))
-                turn.rows = sum(int(row["found"] or 0) for row in rows)
-                turn.tables = len(tables)
+            rows = self._pipeline.patience.again(lambda: self._read(tables))
         except (SourceUnavailable, SourceRefused):
             return None
         sums = Checksums(len(tables))
@@ -166,6 +152,24 @@ class SmallTables:
             sums.rows[place] = int(row["found"] or 0)
             sums.xors[place] = int(row["total"] or 0)
         return sums
+
+    def _read(self, tables: Sequence[_SmallTable]) -> list[dict[str, str | None]]:
+        """Return count and sum of each table's rows."""
+        with (
+            self._pipeline.lent_session() as session,
+            self._pipeline.pace.read(session, self._closing, "small tables") as turn,
+        ):
+            before, hint = time_limits(session, self._pipeline.settings.snapshot)
+            own = [(table.source.quoted_name, sql_of_hash(table.text.sql)) for table in tables]
+            selects = [
+                f"SELECT {'' if place else hint}{place} AS place, COUNT(*) AS found, "  # noqa: S608 - quoted names
+                f"BIT_XOR({of_row}) AS total FROM {table}"
+                for place, (table, of_row) in enumerate(own)
+            ]
+            rows = session.query(before + " UNION ALL ".join(selects))
+            turn.rows = sum(int(row["found"] or 0) for row in rows)
+            turn.tables = len(tables)
+        return rows
 
 
 def _equal_of(

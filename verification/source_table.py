@@ -32,6 +32,7 @@ from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
 from verification.key_ranges import KeyNumber, KeyRanges
+from verification.patience import Attempts, Patience
 
 _NONE_MISSING: Final = pa.chunked_array([[False]])
 
@@ -142,11 +143,13 @@ class SourceTable:
         pace: SourcePace,
         choices: TableOptionsResolver,
         zero_dates: ZeroDates,
+        patience: Patience,
         planned: jobs.TablePlan | None = None,
     ) -> None:
         """Look at the table `name`, a database and a table, unless it is `planned`.
 
-        `lent_session` lends a connection for each chunk, which is read at the `pace` of the source.
+        `lent_session` lends a connection for each chunk, which is read at the `pace` of the source,
+        and again with `patience` after a lost connection.
 
         Raises the errors of the session, as `SelectedTable.describe` does.
         """
@@ -155,6 +158,7 @@ class SourceTable:
             one_range = pace.settings.model_copy(update={"connections": 1})
             planned = plan(session, jobs.PlanJob(0, *name), one_range)
         self._planned = planned
+        self._patience = patience
         self._reader = TableReader(lent_session, pace, Event())
         selected = planned.table.schema
         own = TableSchema(*name, selected.schema_id, PackedSequence(0, 0), selected.columns)
@@ -260,12 +264,14 @@ class SourceTable:
             window=0,
             changes=0,
         )
+        attempts = Attempts(self._patience)
         while True:
             for answer in self._reader.answers(job):
                 if isinstance(answer, jobs.ChunkRead):
+                    self._patience.is_over = False
                     return answer
                 if isinstance(answer, Pause):
-                    time.sleep(answer.seconds)
+                    attempts.wait_after(answer.error)
                 elif isinstance(answer, jobs.TableBusy):
                     time.sleep(_BUSY_SECONDS)
                 elif isinstance(answer, (jobs.JobFailure, jobs.TableChange)):

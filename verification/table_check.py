@@ -78,7 +78,7 @@ def unequal_ranges(
         result.rows = result.mirror_rows = result.summed_rows = equal.rows
         result.rows_from_state = equal.rows
     with ServerChecksums(
-        pipeline.lent_session, pipeline.pace, source.quoted_name, key, text
+        pipeline.lent_session, pipeline.pace, source.quoted_name, key, text, pipeline.patience
     ) as sums:
         rounds = ChecksumRounds(sums, _NewestVersion(mirror), text, show, equal)
         unequal = rounds.unequal(ranges, mirror.snapshot.live_rows)

@@ -138,6 +138,7 @@ class TableComparison:
             pipeline.pace,
             self._choices,
             self._job.mirror.zero_dates,
+            pipeline.patience,
             None if defined is None else defined.plan,
         )
 

@@ -23,6 +23,15 @@ OTHER_SERVER = ErrorCode(
     cause="Positions in the log of one server mean nothing on another one.",
     example={"uuid": "3e11fa47-71ca-11e1-9e33-c80aa9429562"},
 )
+SOURCE_AWAY = ErrorCode(
+    "V126",
+    "the source was away for {seconds:g} s: {why:what}",
+    "try again when it answers; with --state, the command goes on where it stood; --patience waits "
+    "longer",
+    end=End.COMMAND,
+    cause="A connection to the source was lost while tables were compared, and could not be made "
+    "again.",
+)
 CONNECTOR_LAGS = ErrorCode(
     "V105",
     "table {table}: pipeline {pipeline} has not delivered within {seconds} s what was read at the "

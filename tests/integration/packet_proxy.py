@@ -50,9 +50,17 @@ class PacketProxy:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._listener.close()
-        for connection in self._sockets:
-            connection.close()
+        self.refuse()
+
+    def refuse(self) -> None:
+        """Cut all connections, and take no more."""
+        _close(self._listener)
+        self.cut()
+
+    def cut(self) -> None:
+        """Cut all connections."""
+        while self._sockets:
+            _close(self._sockets.pop())
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -78,6 +86,13 @@ class PacketProxy:
                     packets = b""
         with suppress(OSError):
             client.shutdown(socket.SHUT_RDWR)
+
+
+def _close(connection: socket.socket) -> None:
+    with suppress(OSError):
+        # Else a thread that waits on it holds it open.
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:

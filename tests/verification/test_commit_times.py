@@ -10,11 +10,13 @@ import pytest
 from connector.binlog import log_errors
 from connector.foundation.contract import Sequence
 from connector.foundation.errors import DecodeError, SourceRefused, SourceUnavailable
+from connector.foundation.settings.sections import RetrySettings
 from connector.reader import open_binlog
 from connector.replication import server_errors
 from tests.binlog.files.log_files import three_transactions
 from verification import commit_times
 from verification.commit_times import CommitTimeCache
+from verification.patience import Patience
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +52,10 @@ class _Server:
     def pipeline(self) -> Any:
         names = [{"Log_name": name} for name in self.files]
         session = SimpleNamespace(query=lambda _: names)
-        return SimpleNamespace(session=session, server=None, server_uuid="a", epoch=3)
+        patience = Patience(RetrySettings(), 0.0)
+        return SimpleNamespace(
+            session=session, server=None, server_uuid="a", epoch=3, patience=patience
+        )
 
 
 @pytest.fixture

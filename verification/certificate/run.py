@@ -150,6 +150,7 @@ class _Run:
             pipeline.pace,
             self._choices,
             self._job.mirror.zero_dates,
+            pipeline.patience,
         )
         try:
             if source.schema.chosen.shard is not None:
@@ -161,7 +162,8 @@ class _Run:
             proof = table_proof.TableProof(
                 pipeline, source, mirror, version, lambda *rows: self._show(result.name, *rows)
             )
-            proven = proof.run()
+            # What a lost session has shown of a snapshot goes with it.
+            proven = pipeline.patience.again(proof.run)
         finally:
             source.close()
         if proven.different and self._job.mirror.zero_dates == "null":

@@ -59,9 +59,10 @@ _DENIED = frozenset({1142, 1143, 1044})
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Comes instead of an answer: the job is tried again after so many seconds."""
+    """Comes instead of an answer: after `error`, the job is tried again in so many seconds."""
 
     seconds: float
+    error: errors.ConnectorError
 
 
 class TableReader:
@@ -114,7 +115,7 @@ class TableReader:
                     **errors.fields(error),
                     retry_in_seconds=pause,
                 )
-                yield Pause(pause)
+                yield Pause(pause, error)
                 pause = min(pause * 2, _PAUSE_SECONDS_MAX)
             else:
                 return

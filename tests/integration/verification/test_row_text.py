@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from connector.foundation.settings.sections import MaskSettings, SnapshotSettings
+from connector.foundation.settings.sections import MaskSettings, RetrySettings, SnapshotSettings
 from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.watermark import DeliveredPosition
 from connector.stream.source.select_session import SelectSession
@@ -18,6 +18,7 @@ from stream_jobs.settings import TableSettings
 from stream_jobs.tables.table_options import TableOptionsResolver
 from verification.checksums import Checksums, ServerChecksums, sql_of_hash
 from verification.key_ranges import KeyNumber, KeyRanges, numbers_of
+from verification.patience import Patience
 from verification.row_text import RowText
 from verification.source_table import SourceTable
 
@@ -93,6 +94,7 @@ class Table:
             SourcePace(SnapshotSettings()),
             TableOptionsResolver(choices, "a salt of sixteen"),
             "error",
+            Patience(RetrySettings(), 0.0),
         )
         self.names = [column["name"] for column in self.source.schema.columns]
 

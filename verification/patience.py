@@ -1,0 +1,90 @@
+"""A source that is away is waited for, and what was being read is read anew.
+
+A lost session takes along what it held: a snapshot, a watermark, the rest of an answer. So whatever
+is read again begins with these: a statement, a chunk, or a table that one snapshot has to show.
+"""
+
+import time
+from collections.abc import Callable
+from threading import Event
+from typing import Final, TypeVar
+
+import structlog
+
+from connector.foundation import errors
+from connector.foundation.errors import ConnectorError, SourceUnavailable
+from connector.foundation.settings.sections import RetrySettings
+from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAIT_TIMEOUT
+from connector.stream.snapshot.table_reader import TIMEOUTS
+from verification import verify_errors
+
+Found = TypeVar("Found")
+
+# The source has answered: another statement may help, or the rows one by one.
+_ANSWERS: Final = TIMEOUTS | {LOCK_WAIT_TIMEOUT, DEADLOCK}
+# No attempt changes them.
+_FINAL: Final = (verify_errors.OTHER_SERVER, verify_errors.SOURCE_AWAY)
+
+
+class Patience:
+    """How long a source that is away is waited for; several threads may use it."""
+
+    def __init__(self, retry: RetrySettings, seconds: float) -> None:
+        """Wait for `seconds` at the most, with the pauses of `retry` between attempts."""
+        self.retry = retry
+        self.seconds = seconds
+        self.closing = Event()
+        # Whether a wait has ended in vain. The next tables do not wait as long, each again.
+        self.is_over = False
+
+    def again(self, read: Callable[[], Found]) -> Found:
+        """Return what `read` returns; call it again while the source is away.
+
+        Raises what `read` raises, and SourceUnavailable if the source stays away.
+        """
+        attempts = Attempts(self)
+        while True:
+            try:
+                found = read()
+            except SourceUnavailable as error:
+                if error.number in _ANSWERS:
+                    raise
+                attempts.wait_after(error)
+            else:
+                self.is_over = False
+                return found
+
+    def close(self) -> None:
+        """End all waits."""
+        self.closing.set()
+
+
+class Attempts:
+    """The attempts to read one thing."""
+
+    def __init__(self, patience: Patience) -> None:
+        """Wait as long as `patience` says, from the first error on."""
+        self._patience = patience
+        self._pause = patience.retry.initial_seconds
+        self._until: float | None = None
+
+    def wait_after(self, error: ConnectorError) -> None:
+        """Wait until the next attempt; raises SourceUnavailable if there is none."""
+        patience, now = self._patience, time.monotonic()
+        if patience.closing.is_set() or error.code in _FINAL:
+            raise error
+        if self._until is None:
+            self._until = now + patience.seconds
+        if patience.is_over or now >= self._until:
+            patience.is_over = True
+            raise SourceUnavailable(
+                verify_errors.SOURCE_AWAY, seconds=patience.seconds, why=error
+            ) from error
+        # The last attempt is at the end of the time.
+        pause = min(self._pause, self._until - now)
+        self._pause = min(2 * self._pause, patience.retry.max_seconds)
+        structlog.get_logger().warning(
+            "the source is away", **errors.fields(error), retry_in_seconds=round(pause, 3)
+        )
+        if patience.closing.wait(pause):
+            raise error
