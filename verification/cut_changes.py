@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from connector.binlog.gtid import AnyGtidSet, contains_all, parse_gtid_set
+from connector.binlog.gtid import AnyGtidSet, has_reached, lacks_some, parse_gtid_set
 from connector.binlog.header import file_number
 from connector.foundation import contract
 from connector.foundation.errors import ConfigError, DecodeError
@@ -109,9 +109,9 @@ def _by_gtid(store: CutStore, text: str) -> Cut | None:
 
 
 def _is_until(cut: Cut, wanted: AnyGtidSet) -> bool:
-    """Return whether a cut has no other transactions than `wanted`, or not all of them."""
+    """Return whether a cut surely has no other transactions than `wanted`, or not all of them."""
     known = None if cut.gtid is None else parse_gtid_set(cut.gtid, cut.flavour)
-    return known is not None and (contains_all(wanted, known) or not contains_all(known, wanted))
+    return known is not None and (has_reached(wanted, known) or lacks_some(known, wanted))
 
 
 def _by_position(store: CutStore, match: re.Match[str]) -> Cut | None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from connector.binlog.gtid import contains_all, parse_gtid_set
+from connector.binlog.gtid import AnyGtidSet, has_reached, lacks_some, parse_gtid_set
 from connector.foundation.errors import ConfigError, DecodeError
 from stream_jobs.cuts import cut_errors
 from stream_jobs.delta.storage import Storage
@@ -294,20 +294,24 @@ def cut_at(
 def _first_with(store: CutStore, gtid: str, numbers: Iterable[int]) -> Cut | None:
     """Return the first cut with all of `gtid`: each cut has what the ones before it have.
 
-    `numbers` begin with the newest cut.
+    `numbers` begin with the newest cut. A cut whose last GTIDs are of another server of MariaDB
+    does not tell; an earlier one may.
     """
     earliest = None
     for number in numbers:
         cut = store.read(number)
-        if cut is None or cut.gtid is None or not _has(cut, gtid):
+        if cut is None or cut.gtid is None:
             break
-        earliest = cut
+        known, wanted = parse_gtid_set(cut.gtid, cut.flavour), _wanted(gtid, cut.flavour)
+        if lacks_some(known, wanted):
+            break
+        if has_reached(known, wanted):
+            earliest = cut
     return earliest
 
 
-def _has(cut: Cut, gtid: str) -> bool:
+def _wanted(gtid: str, flavour: str) -> AnyGtidSet:
     try:
-        wanted = parse_gtid_set(gtid, cut.flavour)
+        return parse_gtid_set(gtid, flavour)
     except DecodeError as error:
         raise ConfigError(cut_errors.NOT_A_GTID, text=gtid) from error
-    return contains_all(parse_gtid_set(cut.gtid or "", cut.flavour), wanted)

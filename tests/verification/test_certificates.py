@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -28,7 +29,7 @@ from tests.foundation.errors.texts import shown
 from tests.stream_jobs.topics import column
 from tests.verification.past import NAME, Past
 from verification.certificate import certificate_errors, range_sums
-from verification.certificate.check import CheckedTable, check_source, check_tables
+from verification.certificate.check import CheckedTable, check_source, check_tables, is_later
 from verification.certificate.document import (
     Certificate,
     SignedCertificate,
@@ -336,3 +337,19 @@ def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
         read_public_key(public_file(tmp_path / "ec-public.pem", elliptic))
     with pytest.raises(ConfigError, match="it is no such key in PEM"):
         read_public_key(key_file(tmp_path / "key.pem", own))
+
+
+@pytest.mark.parametrize(
+    ("certified", "of_server", "later"),
+    [
+        ("0-1-7", "0-1-7", False),
+        ("0-1-7", "0-1-8", True),
+        # Without gtid_strict_mode, 0-2-7 may have come after 0-1-7.
+        ("0-1-7", "0-2-7", True),
+    ],
+)
+def test_a_server_of_mariadb_is_not_later_only_by_numbers_of_one_server(
+    certified: str, of_server: str, *, later: bool
+) -> None:
+    session: Any = SimpleNamespace(name="db1", query=lambda _: [{"found": of_server}])
+    assert is_later(certified, "mariadb", session) is later

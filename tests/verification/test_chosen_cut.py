@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,6 +67,31 @@ def test_a_cut_that_is_not_there_any_more_is_an_error(past: Past, text: str, wan
     with pytest.raises(MirrorError) as caught:
         parse_cut(past.storage, "/mirror", text)
     assert str(caught.value) == shown(cut_errors.NO_CUT, path="/mirror", wanted=wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0-1-1001", 2),
+        ("0-2-991", 3),
+        # It may have come before 0-1-1001, or after it.
+        ("0-2-990", 1),
+        ("0-1-1500", 2),
+        ("0-2-1500", 4),
+    ],
+)
+def test_numbers_of_two_servers_of_mariadb_do_not_say_what_a_cut_has(
+    past: Past, text: str, number: int
+) -> None:
+    """Without gtid_strict_mode, servers number the transactions of a domain independently."""
+    for each in past.store.read_all():
+        past.store.remove(each.number)
+        if each.number < 6:
+            gtid = ("0-2-989", "0-1-1001", "0-2-991", "0-2-992")[each.number - 2]
+            assert past.store.put(
+                replace(each, number=each.number - 1, gtid=gtid, flavour="mariadb")
+            )
+    assert parse_cut(past.storage, "/mirror", text).number == number
 
 
 def test_a_text_that_names_no_cut_is_an_error(past: Past) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 
-from connector.binlog.gtid import AnyGtidSet, contains_all, parse_gtid_set
+from connector.binlog.gtid import AnyGtidSet, contains_all, has_reached, parse_gtid_set
 from connector.foundation import errors
 from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
@@ -254,10 +254,10 @@ def check_source(
         flavour = certificate.source.flavour
         sets = {result.gtid_set for _, result in begun}
         # A replica that catches up would have the transactions only after its rows were read.
-        later = {gtid_set for gtid_set in sets if _is_later(gtid_set, flavour, session)}
+        later = {gtid_set for gtid_set in sets if is_later(gtid_set, flavour, session)}
         for own, result in begun:
             _check_source(session, own, limits, result, show)
-        later |= {gtid_set for gtid_set in sets if _is_later(gtid_set, flavour, session)}
+        later |= {gtid_set for gtid_set in sets if is_later(gtid_set, flavour, session)}
     for _, result in begun:
         result.is_later = result.gtid_set in later
         yield result
@@ -311,7 +311,7 @@ def _sum_source(
         show(own.table, done, own.rows)
 
 
-def _is_later(text: str | None, flavour: str, session: SelectSession) -> bool:
+def is_later(text: str | None, flavour: str, session: SelectSession) -> bool:
     """Return whether the server has transactions that a GTID set has not.
 
     Raises SourceUnavailable if it lacks some.
@@ -322,12 +322,14 @@ def _is_later(text: str | None, flavour: str, session: SelectSession) -> bool:
     # A replica of MariaDB has in its own log what it wrote itself.
     names = ("gtid_executed",) if flavour == "mysql" else ("gtid_binlog_pos", "gtid_current_pos")
     known = [_gtid_set(session, name, flavour) for name in names]
+    # After a failover of MariaDB, numbers of two servers are all there is. If they are wrong, rows
+    # differ, and the last line says that the server may be later.
     having = [own for own in known if contains_all(own, wanted)]
     if not having:
         raise errors.SourceUnavailable(
             certificate_errors.OTHER_SOURCE, server=session.name, gtids=text
         )
-    return not any(contains_all(wanted, own) for own in having)
+    return not any(has_reached(wanted, own) for own in having)
 
 
 def _gtid_set(session: SelectSession, name: str, flavour: str) -> AnyGtidSet:

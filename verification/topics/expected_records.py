@@ -210,6 +210,8 @@ class LogReader:
     ) -> None:
         """Read `span`; groups in `rolled_back` are known to end in a rollback."""
         self._span = span
+        # Without the GTIDs that were passed.
+        self._until = span.until
         self._comparison = comparison
         source, last, prefix = span.source, span.last, settings.kafka.topic_prefix
         flavour = source.identity.flavour
@@ -268,7 +270,8 @@ class LogReader:
         elif self._position.file:
             self._comparison.begin(self._expected.end)
         try:
-            if not self._span.until.reached(self._position):
+            self._until = self._until.rest(self._position)
+            if not self._until.reached(self._position):
                 self._read(show)
         finally:
             self._assembler.close()
@@ -293,7 +296,8 @@ class LogReader:
                 if expected.count == count:
                     continue
                 count = expected.count
-                if span.until.reached(position):
+                self._until = self._until.rest(position)
+                if self._until.reached(position):
                     return
                 if time.monotonic() - shown_at > _SHOW_SECONDS:
                     shown_at = time.monotonic()

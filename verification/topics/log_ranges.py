@@ -9,9 +9,15 @@ position that both the topics and the log have.
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from connector.binlog.gtid import GtidSet, MariadbGtidSet, contains_all, parse_gtid_set
+from connector.binlog.gtid import (
+    GtidSet,
+    MariadbGtidSet,
+    contains_all,
+    has_reached,
+    parse_gtid_set,
+)
 from connector.binlog.header import file_number
 from connector.foundation.contract import Sequence
 from connector.foundation.errors import ConfigError, DecodeError, SourceRefused, SourceUnavailable
@@ -60,7 +66,18 @@ class RangeEnd:
             number = file_number(position.file)
             if (number, position.position) >= self.position:
                 return True
-        return contains_all(position.gtid_set, self.gtid_set)
+        return has_reached(position.gtid_set, self.gtid_set)
+
+    def rest(self, position: StreamPosition) -> "RangeEnd":
+        """Return the end without the GTIDs of MariaDB that a stream has passed.
+
+        GTIDs of other servers take their place in the position, and do not tell that it has them.
+        """
+        known, wanted = position.gtid_set, self.gtid_set
+        if not (isinstance(known, MariadbGtidSet) and isinstance(wanted, MariadbGtidSet)):
+            return self
+        left = (gtid for gtid in wanted if not has_reached(known, MariadbGtidSet.of([gtid])))
+        return replace(self, gtid_set=MariadbGtidSet.of(left))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +256,7 @@ def find_log_ranges(
     log_ranges = LogRanges()
     lowest_epoch = epochs[0].number if lowest is None else Sequence.parse(lowest.decode()).epoch
     newest_epoch = epochs[-1]
-    epochs = _between(epochs, lowest_epoch, first, until)
+    epochs = epochs_between(epochs, lowest_epoch, first, until)
     for epoch in epochs:
         is_first = epoch is epochs[0]
         is_last = epoch is epochs[-1]
@@ -265,7 +282,7 @@ def find_log_ranges(
     return log_ranges
 
 
-def _between(
+def epochs_between(
     epochs: "list[EpochProgress]", lowest_epoch: int, first: RangeEnd | None, until: RangeEnd | None
 ) -> "list[EpochProgress]":
     """Return the epochs that have a part of the range; at least one."""
@@ -275,14 +292,30 @@ def _between(
         wanted = []
     else:
         wanted = [
-            epoch for epoch in epochs if not contains_all(first.gtid_set, _gtids(epoch.newest))
+            epoch
+            for count, epoch in enumerate(epochs, 1)
+            if not _is_before(epoch, first, epochs[count:])
         ]
     wanted = wanted or epochs[-1:]
     if until is not None and until.gtid_set is not None:
-        for count, epoch in enumerate(wanted, 1):
-            if contains_all(_gtids(epoch.newest), until.gtid_set):
-                return wanted[:count]
+        # The log decides where in the epoch the end is: numbers of two servers only find it.
+        for has in (has_reached, contains_all):
+            for count, epoch in enumerate(wanted, 1):
+                if has(_gtids(epoch.newest), until.gtid_set):
+                    return wanted[:count]
     return wanted
+
+
+def _is_before(epoch: "EpochProgress", first: RangeEnd, later: "list[EpochProgress]") -> bool:
+    """Return whether a range that begins after `first` has nothing of an epoch.
+
+    Numbers of two servers of MariaDB say so only if a `later` epoch surely has what is in `first`.
+    """
+    newest = _gtids(epoch.newest)
+    return has_reached(first.gtid_set, newest) or (
+        contains_all(first.gtid_set, newest)
+        and any(has_reached(_gtids(each.newest), first.gtid_set) for each in later)
+    )
 
 
 def _gtids(progress: Progress | None) -> GtidSet | MariadbGtidSet | None:

@@ -21,6 +21,7 @@ __all__ = [
     "gtid_at",
     "gtid_prefix_at",
     "has_reached",
+    "lacks_some",
     "parse_gtid_set",
 ]
 
@@ -54,6 +55,21 @@ def has_reached(known: AnyGtidSet | None, end: AnyGtidSet | None) -> bool:
     return all(_is_after(known.last_of(gtid.domain_id), gtid) for gtid in end)
 
 
+def lacks_some(known: AnyGtidSet | None, wanted: AnyGtidSet | None) -> bool:
+    """Return whether GTIDs prove that `known` lacks a part of `wanted`.
+
+    As in `has_reached`, only numbers of one server of MariaDB are compared: both can be False.
+    """
+    if not (isinstance(known, MariadbGtidSet) and isinstance(wanted, MariadbGtidSet)):
+        return not contains_all(known, wanted)
+    return any(_is_before(known.last_of(gtid.domain_id), gtid) for gtid in wanted)
+
+
 def _is_after(last: MariadbGtid | None, gtid: MariadbGtid) -> bool:
     """Return whether the last GTID of a domain is `gtid`, or a later one of the same server."""
     return last is not None and last.server_id == gtid.server_id and gtid.sequence <= last.sequence
+
+
+def _is_before(last: MariadbGtid | None, gtid: MariadbGtid) -> bool:
+    """Return whether `gtid` comes after the last one of its domain, if one server wrote both."""
+    return last is None or (last.server_id == gtid.server_id and last.sequence < gtid.sequence)

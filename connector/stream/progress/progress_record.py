@@ -16,7 +16,7 @@ from typing import final
 
 from mypy_extensions import i64
 
-from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet, contains_all, parse_gtid_set
+from connector.binlog.gtid import GtidSet, MariadbGtid, MariadbGtidSet, has_reached, parse_gtid_set
 from connector.binlog.header import FIRST_POSITION
 from connector.foundation.contract import PROGRESS_TOPIC_SUFFIX
 from connector.foundation.control_records import PreparedXaRecord, ProgressRecord
@@ -175,7 +175,7 @@ def has_transactions(record: ProgressRecord, gtids: str) -> bool:
     known, wanted = (
         parse_gtid_set(text, record["flavour"]) for text in (record["gtid_set"], gtids)
     )
-    return contains_all(known, wanted)
+    return has_reached(known, wanted)
 
 
 def gtid_set_before(

@@ -143,11 +143,36 @@ def test_gtids_of_mariadb_are_compared_within_their_domain(storage: LocalStorage
     for number in range(1, 5):
         store.put(cut(number, gtid=f"0-1-{number},1-1-7", flavour="mariadb"))
 
-    found = cut_at(storage, gtid="0-2-3")
+    found = cut_at(storage, gtid="0-1-3")
 
     assert found is not None
     assert found.number == 3
     assert cut_at(storage, gtid="2-1-1") is None
+
+
+@pytest.mark.parametrize(
+    ("gtid", "number"),
+    [
+        ("0-1-1001", 2),
+        ("0-2-990", 1),
+        # 0-2-991 may come after 0-1-1001, so the cuts 2 and 3 do not tell.
+        ("0-2-991", 4),
+        ("0-2-992", None),
+        ("0-1-1002", None),
+        ("0-2-991,1-1-1", None),
+    ],
+)
+def test_numbers_of_two_servers_of_mariadb_do_not_say_what_a_cut_has(
+    storage: LocalStorage, gtid: str, number: int | None
+) -> None:
+    """Without gtid_strict_mode, servers number the transactions of a domain independently."""
+    store = CutStore(storage)
+    for count, known in enumerate(("0-2-990", "0-1-1001", "0-1-1001", "0-2-991"), 1):
+        store.put(cut(count, gtid=known, flavour="mariadb"))
+
+    found = cut_at(storage, gtid=gtid)
+
+    assert (None if found is None else found.number) == number
 
 
 def test_a_text_that_is_no_gtid_is_refused(storage: LocalStorage) -> None:
