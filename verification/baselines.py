@@ -33,21 +33,32 @@ class Baselines:
     def __init__(self, path: Path | None, of: Mapping[str, object], whole_hours: float) -> None:
         """Go on with the file at `path`; all rows are due after so many hours.
 
-        Raises ConfigError if the file is of another comparison, or cannot be used.
+        What is known of tables of another "server" says nothing of the rows on this one. Raises
+        ConfigError if the file is of another comparison, or cannot be used.
         """
         self._file = None if path is None else StateFile(path, _FORMAT, of)
         self._whole_hours = whole_hours
         self._turn = RLock()
         # By the keys that `key_of` gives tables.
         self._tables: dict[str, Baseline] = {}
-        state = None if self._file is None else self._file.read("tables")
+        # Through when a table of another server was equal, if the file is of that one.
+        self.elsewhere: SourceMoment | None = None
+        state = None
+        if self._file is not None:
+            state = self._file.read("tables", "of", besides="server")
         if self._file is not None and state is not None:
             try:
                 entries = dict(state["tables"])
-                self._tables = {name: Baseline.of_json(own) for name, own in entries.items()}
+                known = {name: Baseline.of_json(own) for name, own in entries.items()}
+                if state["of"].get("server") == of.get("server"):
+                    self._tables = known
+                else:
+                    moments = (own.through for own in known.values())
+                    self.elsewhere = max(filter(None, moments), default=None)
             except (ValueError, KeyError, TypeError) as error:
                 raise self._file.unusable(NOT_OURS) from error
-        self.write()
+        if self.elsewhere is None:
+            self.write()
 
     def get(self, key: str) -> Baseline | None:
         """Return the baseline of a table; None without one."""

@@ -70,6 +70,8 @@ class ContinuousRun:
         self._state = state
         # After the first connection. A replica has no versions, so its changes are not known.
         self._baselines: Baselines | None = None
+        # The server that the baselines are of, and how it is called.
+        self._server_uuid = ""
         # What is left of this round.
         self._left: dict[TableName, None] = {}
         self._asked_at = 0.0
@@ -94,6 +96,7 @@ class ContinuousRun:
         limits = self._limits
         with Pipeline(self._settings, limits.patience_seconds, limits.rows_per_second) as pipeline:
             self._connected(pipeline)
+            self._follow(pipeline)
             if self._server is None and self._baselines is None:
                 self._baselines = self._opened_state(pipeline)
             comparison = TableComparison(
@@ -112,10 +115,27 @@ class ContinuousRun:
                     self._round(pipeline, rounds)
         self._pause(self._settings.verify.pause_seconds)
 
+    def _follow(self, pipeline: Pipeline) -> None:
+        """Go on at another server, if the source has failed over: all rows are compared there.
+
+        Raises SourceUnavailable if the server lacks transactions through which a table was equal.
+        """
+        moments = (table.equal_through for table in self._metrics.tables.values())
+        known = max(filter(None, moments), default=None)
+        if known is not None:
+            pipeline.require_transactions(pipeline.session, known.transactions)
+        if self._server_uuid not in {"", pipeline.server_uuid}:
+            _log.warning("another server is compared", source=pipeline.session.name)
+            self._baselines = None
+        self._server_uuid = pipeline.server_uuid
+
     def _opened_state(self, pipeline: Pipeline) -> Baselines:
         """Return what an earlier process knew, and let the metrics have it."""
         of = what_is_compared(pipeline, self._job, None, self._patterns)
         baselines = Baselines(self._state, of, self._settings.verify.full_every_hours)
+        if baselines.elsewhere is not None:
+            pipeline.require_transactions(pipeline.session, baselines.elsewhere.transactions)
+            _log.warning("another server is compared", source=pipeline.session.name)
         names = table_names(pipeline, self._patterns)
         self._metrics.keep(names)
         now = pipeline.moment()

@@ -23,14 +23,28 @@ Found = TypeVar("Found")
 # The source has answered: another statement may help, or the rows one by one.
 _ANSWERS: Final = TIMEOUTS | {LOCK_WAIT_TIMEOUT, DEADLOCK}
 # No attempt changes them.
-_FINAL: Final = (verify_errors.OTHER_SERVER, verify_errors.SOURCE_AWAY)
+_FINAL: Final = (
+    verify_errors.OTHER_SERVER,
+    verify_errors.MOVED,
+    verify_errors.LOST,
+    verify_errors.SOURCE_AWAY,
+)
 
 
 class Patience:
     """How long a source that is away is waited for; several threads may use it."""
 
-    def __init__(self, retry: RetrySettings, seconds: float) -> None:
-        """Wait for `seconds` at the most, with the pauses of `retry` between attempts."""
+    def __init__(
+        self,
+        retry: RetrySettings,
+        seconds: float,
+        require: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Wait for `seconds` at the most, with the pauses of `retry` between attempts.
+
+        `require` raises an error if the wait is in vain.
+        """
+        self.require = require
         self.retry = retry
         self.seconds = seconds
         self.closing = Event()
@@ -40,7 +54,7 @@ class Patience:
     def again(self, read: Callable[[], Found]) -> Found:
         """Return what `read` returns; call it again while the source is away.
 
-        Raises what `read` raises, and SourceUnavailable if the source stays away.
+        Raises what `read` raises, and as `Attempts.wait_after`.
         """
         attempts = Attempts(self)
         while True:
@@ -69,7 +83,10 @@ class Attempts:
         self._until: float | None = None
 
     def wait_after(self, error: ConnectorError) -> None:
-        """Wait until the next attempt; raises SourceUnavailable if there is none."""
+        """Wait until the next attempt.
+
+        Raises SourceUnavailable if there is none, and the errors of `Patience.require`.
+        """
         patience, now = self._patience, time.monotonic()
         if patience.closing.is_set() or error.code in _FINAL:
             raise error
@@ -88,3 +105,4 @@ class Attempts:
         )
         if patience.closing.wait(pause):
             raise error
+        patience.require()

@@ -32,7 +32,7 @@ from verification.checksums import lender_of
 from verification.patience import Patience
 from verification.shared_looks import Lender, SharedLook
 from verification.shared_session import SharedSession
-from verification.source_moment import SourceMoment, read_moment
+from verification.source_moment import SourceMoment, lost_part, read_moment, short
 from verification.table_definitions import TableName
 from verification.table_history import TableHistory
 from verification.table_topic import TopicRecord, read_records
@@ -85,7 +85,7 @@ class Pipeline:
         self.pace = SourcePace(settings.snapshot, rows_per_second)
         self._patience_seconds = patience_seconds
         # With the source, when a connection was lost.
-        self.patience = Patience(settings.retry, patience_seconds)
+        self.patience = Patience(settings.retry, patience_seconds, self._require_server)
         self.is_closed = False
         progress = read_progress(settings.kafka, settings.name)
         if progress is None:
@@ -96,6 +96,8 @@ class Pipeline:
         # How the server was reached.
         self.server = settings.source
         self._source = progress.source
+        # Where the log ended after each moment, and the moment.
+        self._moments: list[tuple[LogPosition, SourceMoment]] = []
         self.session: SelectSession = SharedSession(self.open_session, self.patience)
         self._sessions = lender_of(self.open_session, settings.snapshot.connections)
         self._consumers = Lender(self._consumer, KafkaConsumer.close, _CONSUMERS_MAX)
@@ -104,8 +106,6 @@ class Pipeline:
         self._end_looks = SharedLook(self._look_at_ends)
         self._source_looks = SharedLook(self._look_at_source)
         self._moment_looks = SharedLook(self._look_at_moment)
-        # Where the log ended after each moment, and the moment.
-        self._moments: list[tuple[LogPosition, SourceMoment]] = []
         try:
             # It reads no records: it knows all topics.
             self._offsets_consumer = self._consumer()
@@ -127,8 +127,30 @@ class Pipeline:
 
         session = open_same_server(self.settings.source, self._source, self.server_uuid, connect)
         if session is None:
-            raise self._other_server()
+            raise SourceUnavailable(
+                verify_errors.OTHER_SERVER, pipeline=self.settings.name, uuid=self.server_uuid
+            )
+        try:
+            self._require_log(session)
+        except BaseException:
+            session.close()
+            raise
         return session
+
+    def _require_log(self, session: SelectSession) -> None:
+        """Raise SourceUnavailable if the source has lost what it had at a moment before."""
+        if self._moments:
+            end, moment = self._moments[-1]
+            self.require_transactions(session, moment.transactions)
+            if log_end(session) < end:
+                place = f"the log up to file {end.file}, position {end.position}"
+                raise _lost(session, place)
+
+    def require_transactions(self, session: SelectSession, transactions: str) -> None:
+        """Raise SourceUnavailable if the source lacks some of these, a set of GTIDs."""
+        lost = lost_part(session, transactions)
+        if lost:
+            raise _lost(session, short(lost))
 
     def lent_session(self) -> AbstractContextManager[SelectSession]:
         """Lend a session for the length of a block: threads share `snapshot.connections`.
@@ -349,7 +371,9 @@ class Pipeline:
         if progress is None:
             raise SourceRefused(verify_errors.NO_PROGRESS, pipeline=self.settings.name)
         if progress.server_uuid != self.server_uuid:
-            raise self._other_server()
+            raise SourceUnavailable(
+                verify_errors.MOVED, pipeline=self.settings.name, source=progress.source
+            )
         states = {}
         for database, table in names:
             history = TableHistory.of(follower, database, table)
@@ -361,14 +385,17 @@ class Pipeline:
         if self.is_closed:
             raise RuntimeError(_CLOSED)
 
-    def _other_server(self) -> SourceUnavailable:
-        return SourceUnavailable(
-            verify_errors.OTHER_SERVER, pipeline=self.settings.name, uuid=self.server_uuid
-        )
+    def _require_server(self) -> None:
+        """Raise SourceUnavailable if the pipeline reads another server now."""
+        self._progress_looks.ask_all(())
 
     def _kafka_error(self, error: KafkaError | OSError) -> Exception:
         kafka = self.settings.kafka
         return connector_error(kafka, connection.reading(f"{kafka.topic_prefix}.*"), error)
+
+
+def _lost(session: SelectSession, what: str) -> SourceUnavailable:
+    return SourceUnavailable(verify_errors.LOST, server=session.name, lost=what)
 
 
 def _position(progress: Progress) -> LogPosition:

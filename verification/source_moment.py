@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from threading import Event
 from typing import Any, Final, NamedTuple, Self
 
+from connector.binlog.gtid import MariadbGtid, MariadbGtidSet
 from connector.stream.snapshot import watermark
 from connector.stream.source.select_session import SelectSession
 
@@ -56,6 +57,37 @@ def read_moment(session: SelectSession) -> SourceMoment:
     at = datetime.fromisoformat(row["at"] or "").replace(tzinfo=UTC)
     us = int(at.timestamp()) * _US + at.microsecond
     return SourceMoment(us, (row["found"] or "").replace("\n", ""))
+
+
+def lost_part(session: SelectSession, transactions: str) -> str:
+    """Return what the source surely lacks of transactions that it, or the one before it, had.
+
+    "" if nothing is known to be lost. Raises the errors of a session.
+    """
+    if not transactions:
+        return ""
+    if session.identity.flavour == "mariadb":
+        # It has the last number of each server in each domain.
+        (row,) = session.query(
+            "SELECT @@GLOBAL.gtid_binlog_state AS found, @@GLOBAL.gtid_current_pos AS known"
+        )
+        if not (row["found"] or row["known"]):
+            # Its log was reset, and nothing was written since.
+            return transactions
+        state = [MariadbGtid.parse(text) for text in filter(None, (row["found"] or "").split(","))]
+        last = {(gtid.domain_id, gtid.server_id): gtid.sequence for gtid in state}
+        wanted = MariadbGtidSet.parse(transactions)
+        lost = [each for each in wanted if last.get(_writer(each), each.sequence) < each.sequence]
+        return ",".join(map(str, lost))
+    if not session.identity.gtid:
+        return ""
+    known = "@@GLOBAL.gtid_executed"
+    (row,) = session.query(f"SELECT GTID_SUBTRACT('{transactions}', {known}) AS lost")
+    return (row["lost"] or "").replace("\n", "")
+
+
+def _writer(gtid: MariadbGtid) -> tuple[int, int]:
+    return gtid.domain_id, gtid.server_id
 
 
 def short(transactions: str) -> str:

@@ -27,10 +27,11 @@ class StateFile:
         self._version = version
         self._of = dict(of)
 
-    def read(self, *members: str) -> dict[str, Any] | None:
+    def read(self, *members: str, besides: str = "") -> dict[str, Any] | None:
         """Return these members of what `write` got last; None if there is no file.
 
-        Raises ConfigError if the file is of another comparison, or cannot be used.
+        The word `besides` may be another one than in the file. Raises ConfigError if the file is of
+        another comparison, or cannot be used.
         """
         try:
             state = dict(json.loads(self._path.read_bytes()))
@@ -38,6 +39,7 @@ class StateFile:
                 raise ValueError(state["format"])  # noqa: TRY301 - as for what is no JSON
             content = {name: state[name] for name in members}
             others = [name for name, own in self._of.items() if state["of"].get(name) != own]
+            others = [name for name in others if name != besides]
         except FileNotFoundError:
             return None
         except OSError as error:

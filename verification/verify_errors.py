@@ -32,6 +32,25 @@ SOURCE_AWAY = ErrorCode(
     cause="A connection to the source was lost while tables were compared, and could not be made "
     "again.",
 )
+LOST = ErrorCode(
+    "V127",
+    "{server} lacks what the source had when tables were compared: {lost}",
+    "wait until the server has it; if it never will, look which server is right, begin again with "
+    "a copy there, and start `verify` again, without the file of --state",
+    end=End.COMMAND,
+    cause="The server was restored, or its log was reset; or it has taken the place of a server of "
+    "which it had not everything. What was found equal says nothing of its rows.",
+    example={"lost": "3e11fa47-71ca-11e1-9e33-c80aa9429562:4711-4720"},
+)
+MOVED = ErrorCode(
+    "V128",
+    "pipeline {pipeline} reads another server since the comparison began: {source}",
+    "compare again; with --forever, the comparison goes on there by itself",
+    end=End.COMMAND,
+    cause="The source has failed over. Positions in the log of one server mean nothing on another "
+    "one, and rows of one server prove nothing about those of another one.",
+    example={"source": "db2:3306"},
+)
 CONNECTOR_LAGS = ErrorCode(
     "V105",
     "table {table}: pipeline {pipeline} has not delivered within {seconds} s what was read at the "

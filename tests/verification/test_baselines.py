@@ -104,3 +104,16 @@ def test_a_restart_goes_on_without_values_in_the_file(tmp_path: Path) -> None:
         Baselines(path, OF, 12)
     said = "it is not a file of this program"
     assert str(caught.value) == shown(verify_errors.STATE_UNUSABLE, path=path, said=said)
+
+
+def test_what_is_known_of_a_server_says_nothing_of_another_one(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    first = Baselines(path, OF | {"server": "a"}, 12)
+    first.take(compared(5, is_whole=True))
+    first.write()
+    # The file is not of the new server before something was compared there.
+    second, again = (Baselines(path, OF | {"server": "b"}, 12) for _ in range(2))
+    assert second.get(NAME) is again.get(NAME) is None
+    assert second.elsewhere == again.elsewhere == at(5)
+    again.write()
+    assert Baselines(path, OF | {"server": "b"}, 12).elsewhere is None

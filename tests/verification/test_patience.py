@@ -60,6 +60,8 @@ def test_a_source_that_stays_away_is_an_error_that_says_why_and_how_long() -> No
     [
         SourceRefused(dump_errors.LOG_OFF, server="source db1:3306"),
         SourceUnavailable(verify_errors.OTHER_SERVER, pipeline="shop", uuid="a"),
+        SourceUnavailable(verify_errors.MOVED, pipeline="shop", source="db2:3306"),
+        SourceUnavailable(verify_errors.LOST, server="source db1:3306", lost="0-1-7"),
         SourceUnavailable(answer_errors.QUERY_TOO_LONG, server="db1", number=3024, said="time"),
         SourceUnavailable(answer_errors.LOCKS, server="db1", number=1205, said="lock"),
     ],
@@ -68,6 +70,17 @@ def test_what_no_attempt_changes_is_raised_at_once(error: ConnectorError) -> Non
     with pytest.raises(type(error)) as raised:
         Patience(RETRY, 60.0).again(reading(error))
     assert raised.value is error
+
+
+def test_a_wait_in_vain_ends_at_once() -> None:
+    moved = SourceUnavailable(verify_errors.MOVED, pipeline="shop", source="db2:3306")
+
+    def require() -> None:
+        raise moved
+
+    with pytest.raises(SourceUnavailable) as raised:
+        Patience(RETRY, 60.0, require).again(reading(AWAY))
+    assert raised.value is moved
 
 
 def test_the_end_of_the_command_ends_a_wait() -> None:
