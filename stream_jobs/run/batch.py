@@ -407,8 +407,13 @@ class BatchApplier:
         errors: Mapping[str, MirrorError],
         requests: Mapping[str, ResumeRequest],
     ) -> list[QuarantinedTable]:
-        """Set the tables with `errors` aside; raises an error that concerns more than its table."""
+        """Set the tables with `errors` aside; raises an error that concerns more than its table.
+
+        Raises MirrorError, too, if another process has taken over: it decides then.
+        """
         new = []
+        if errors:
+            self.check_owner()
         for topic, error in sorted(errors.items()):
             self._forget(topic)
             if concerns_one_table(error):

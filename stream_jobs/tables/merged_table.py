@@ -7,7 +7,6 @@ one adds its columns. `ShardTable` then shows the shard as a table of its own.
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Final
 
 import pyarrow as pa
@@ -18,7 +17,15 @@ from stream_jobs.delta.columns import Column, highest_id, new_columns
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.table import DeltaTable, TableCommit
-from stream_jobs.errors import CommitConflict, MirrorError, job_errors, setting_errors, shard_errors
+from stream_jobs.errors import (
+    CommitConflict,
+    MirrorError,
+    ShardOvertaken,
+    delta_errors,
+    job_errors,
+    setting_errors,
+    shard_errors,
+)
 from stream_jobs.source.table_schema import Shard, TableSchema
 from stream_jobs.tables import mirror_metadata, shard_table
 from stream_jobs.tables.column_changes import ColumnChange
@@ -63,15 +70,19 @@ class MergedTable:
             if before != shard.column:
                 facts = {"path": path, "before": before, "now": shard.column}
                 raise MirrorError(shard_errors.OTHER_SHARD_COLUMN, table=table, **facts)
-            for value, known in shard_table.shard_lists(snapshot).items():
-                owner = known.properties[mirror_metadata.TABLE_PROPERTY]
-                if owner == table and value != shard.value:
-                    facts = {"path": path, "before": value, "now": shard.value}
-                    raise MirrorError(shard_errors.OTHER_SHARD, table=table, **facts)
-                if owner != table and value == shard.value:
-                    names = {"others": [owner], "shard": value, "name": self.path}
-                    raise MirrorError(shard_errors.SHARD_TWICE, table=table, **names)
+            self._refuse_taken(snapshot, shard, table, path)
             return shard_table.ShardTable(shared, shard.value) if _has(snapshot, shard) else None
+
+    def _refuse_taken(self, snapshot: Snapshot, shard: Shard, table: str, path: str) -> None:
+        """Raise MirrorError if the shard is another table, or the table another shard."""
+        for value, known in shard_table.shard_lists(snapshot).items():
+            owner = known.properties[mirror_metadata.TABLE_PROPERTY]
+            if owner == table and value != shard.value:
+                facts = {"path": path, "before": value, "now": shard.value}
+                raise MirrorError(shard_errors.OTHER_SHARD, table=table, **facts)
+            if owner != table and value == shard.value:
+                names = {"others": [owner], "shard": value, "name": self.path}
+                raise MirrorError(shard_errors.SHARD_TWICE, table=table, **names)
 
     def remove(self, shard: Shard, table: str, base: str) -> None:
         """Remove a shard with its rows, and the columns that no other one has.
@@ -98,7 +109,7 @@ class MergedTable:
         """Add the shard of `schema` without rows; the first one creates the table.
 
         `columns` are those that it would have alone. Raises MirrorError if it does not fit the
-        other shards.
+        other shards, and CommitConflict if another process has added it meanwhile.
         """
         shard = schema.chosen.shard
         assert shard is not None
@@ -160,6 +171,11 @@ class MergedTable:
         assert shard is not None
         snapshot = delta.snapshot
         metadata = snapshot.metadata
+        self._refuse_taken(snapshot, shard, schema.name, self.path)
+        if _has(snapshot, shard):
+            # A newer process of the pipeline goes on with it.
+            facts = {"path": self.path, "version": snapshot.version}
+            raise ShardOvertaken(delta_errors.COMMIT_CONFLICT, **facts)
         lists = shard_table.shard_lists(snapshot)
         if not lists:
             # The last shard has left.
@@ -192,9 +208,13 @@ class MergedTable:
 def _repeated(commit: Callable[[], None]) -> None:
     """Call `commit` until no other writer comes in between; raises CommitConflict at some time."""
     for _ in range(shard_table.TRIES - 1):
-        with suppress(CommitConflict):
+        try:
             commit()
-            return
+        except ShardOvertaken:
+            raise
+        except CommitConflict:
+            continue
+        return
     commit()
 
 

@@ -35,17 +35,27 @@ def progress(offset: int) -> dict[str, str]:
     return {DOMAIN: Progress("s", SEQ, 1, offsets={0: offset}).write()}
 
 
+def merged_of(folder: Path) -> MergedTable:
+    """Return the mirror as a process of its own sees it."""
+    return MergedTable(LocalStorage(str(folder)), PATH)
+
+
+def schema_of(value: str) -> TableSchema:
+    chosen = TableOptions(place=("shop", "orders"), shard=Shard("shard", value))
+    return TableSchema(f"shop_{value}", "orders", "s", SEQ, COLUMNS, chosen=chosen)
+
+
+def joined(merged: MergedTable, value: str) -> ShardTable:
+    """Return a new shard of a mirror."""
+    schema = schema_of(value)
+    return merged.add(schema, all_columns(schema), progress(0)[DOMAIN], {}, MODES["current"])
+
+
 def opened(folder: Path, value: str) -> ShardTable:
     """Return a shard as a process of its own sees it; the first time, it joins the mirror."""
-    shard = Shard("shard", value)
-    chosen = TableOptions(place=("shop", "orders"), shard=shard)
-    schema = TableSchema(f"shop_{value}", "orders", "s", SEQ, COLUMNS, chosen=chosen)
-    merged = MergedTable(LocalStorage(str(folder)), PATH)
-    known = merged.open(shard, schema.name, "")
-    if known is not None:
-        return known
-    columns = all_columns(schema)
-    return merged.add(schema, columns, progress(0)[DOMAIN], {}, MODES["current"])
+    merged, schema = merged_of(folder), schema_of(value)
+    known = merged.open(Shard("shard", value), schema.name, "")
+    return joined(merged, value) if known is None else known
 
 
 def file_of(own: ShardTable, *ids: int) -> DataFile:
@@ -96,6 +106,19 @@ def test_a_process_that_wakes_up_late_commits_nothing(tmp_path: Path) -> None:
     with pytest.raises(CommitConflict):
         commit(late, 1, 1)
     assert rows(newer) == 1
+
+
+def test_a_process_that_wakes_up_late_does_not_add_a_shard_again(tmp_path: Path) -> None:
+    """It would set the progress of the newer one back to the beginning."""
+    opened(tmp_path, "us")
+    late = merged_of(tmp_path)
+    assert late.open(Shard("shard", "eu"), "shop_eu.orders", "") is None
+    newer = opened(tmp_path, "eu")
+    commit(newer, 5, 1)
+    with pytest.raises(ShardOvertaken):
+        joined(late, "eu")
+    assert rows(newer) == 1
+    assert newer.snapshot.domains == progress(5)
 
 
 def test_a_late_process_does_not_set_progress_back(tmp_path: Path) -> None:
