@@ -1,7 +1,8 @@
 """The folders of a mirror below `mirror.path`.
 
 `table_path` turns the names of a database and a table into the path of their mirror. The job
-keeps its own files in `_cdc`, a folder name that no database can have.
+keeps its own files in `_cdc`, and those of pipelines that join later in `_pipelines`: folder names
+that no database can have.
 """
 
 from hashlib import sha256
@@ -14,6 +15,8 @@ _HASH_DIGITS = 16
 
 # The folder of the job's own files.
 OWN_FOLDER: Final = "_cdc"
+# The folders of the pipelines that have joined the mirror of another one.
+PIPELINES: Final = "_pipelines"
 
 
 # In front of the two hexadecimal digits of a byte. Readers such as delta-rs and DuckDB decode each
@@ -31,6 +34,11 @@ def table_path(database: str, table: str, mark: str = _MARK) -> str:
     `_delta_log`.
     """
     return f"{path_part(database, mark)}/{path_part(table, mark)}"
+
+
+def pipeline_path(prefix: str) -> str:
+    """Return the folder of a pipeline that has joined the mirror of another one."""
+    return f"{PIPELINES}/{path_part(prefix)}"
 
 
 def names_of_path(path: str) -> tuple[str, str] | None:

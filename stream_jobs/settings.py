@@ -93,6 +93,8 @@ class MirrorSettings(Section):
     """The folders of the Delta tables, and how unsupported values are stored."""
 
     path: Annotated[str, Field(min_length=1)]
+    # Whether other pipelines have shards in the same tables.
+    shared: bool = False
     # What each mirror can be read as.
     formats: Annotated[Formats, Field(min_length=1)] = ["delta"]
     # Whether new mirrors have Delta's change data feed.
@@ -383,6 +385,17 @@ class Settings(FileSettings):
             kept = mirror.retention_hours
             raise UnfitValueError(setting_errors.CUTS_TOO_LONG, hours=hours, kept=kept)
         return value
+
+    @model_validator(mode="after")
+    def _shards_of_pipelines(self) -> "Settings":
+        if self.mirror.shared:
+            tables = [table for table in self.tables if not table.skip]
+            if not tables or any(table.shard is None for table in tables):
+                raise UnfitValueError(shard_errors.SHARED_TABLES)
+            formats = [self.mirror.formats, *(table.formats for table in tables)]
+            if any("iceberg" in chosen for chosen in formats):
+                raise UnfitValueError(shard_errors.SHARED_ICEBERG)
+        return self
 
     @property
     def cuts_ms(self) -> int:

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 LOOSE = {
     "connector": {"__init__.py", "__main__.py", "errors.py"},
-    "stream_jobs": {"__init__.py", "__main__.py", "log_lines.py", "paths.py", "settings.py"},
+    "stream_jobs": {
+        "__init__.py",
+        "__main__.py",
+        "log_lines.py",
+        "paths.py",
+        "pipeline_folder.py",
+        "settings.py",
+    },
 }
 
 FLAT = ("verification", "local_stack")

@@ -23,6 +23,7 @@ from stream_jobs.apply.modes.journal import OP
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.delta.actions import DataFile
 from stream_jobs.delta.snapshot import Snapshot
+from stream_jobs.pipeline_folder import PipelineFolder
 from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_table import MirrorTable
@@ -66,12 +67,18 @@ class _Last(NamedTuple):
 class JournalSide(MirrorSide):
     """Reads the current rows of one journal."""
 
-    def __init__(self, mirror: MirrorTable, schema: TableSchema, history: TableHistory) -> None:
+    def __init__(
+        self,
+        mirror: MirrorTable,
+        schema: TableSchema,
+        history: TableHistory,
+        folder: PipelineFolder | None = None,
+    ) -> None:
         """Read `mirror`, whose table has a key, and the past that topics know.
 
-        Raises as `MirrorSide`.
+        In `folder`, the job says which tables are set aside. Raises as `MirrorSide`.
         """
-        super().__init__(mirror, schema)
+        super().__init__(mirror, schema, folder)
         self._fold = self._folded(self.snapshot)
         fold = self._fold
         has_copy = history.is_copied and fold.has_copied_rows

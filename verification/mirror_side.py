@@ -27,6 +27,7 @@ from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
+from stream_jobs.pipeline_folder import PipelineFolder
 from stream_jobs.source.column_types import ColumnType
 from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
 from stream_jobs.source.table_schema import TableSchema
@@ -125,15 +126,20 @@ _CURRENT: Final[Mapping[str, tuple[str, bool] | None]] = {
 class MirrorSide:
     """Reads the mirror of one table."""
 
-    def __init__(self, mirror: MirrorTable, schema: TableSchema) -> None:
+    def __init__(
+        self, mirror: MirrorTable, schema: TableSchema, folder: PipelineFolder | None = None
+    ) -> None:
         """Read `mirror`, whose table has the columns of `schema` now.
 
+        In `folder`, the job says which tables are set aside; by default, beside the mirror.
         Raises MirrorError if the mirror does not hold the current rows.
         """
         load = mirror.progress.load
         if load is not None and load.phase != "complete":
             raise MirrorError(verify_errors.LOADING, table=schema.name)
         self._mirror = mirror
+        # Only messages name the base.
+        self._folder = folder or PipelineFolder(mirror.delta.storage, "")
         self._table = schema.name
         # What cuts call the Delta table.
         self.name_in_cuts = schema.mirror_name
@@ -314,8 +320,7 @@ class MirrorSide:
         """
 
         def late() -> MirrorError:
-            # Only messages name the base.
-            for record in QuarantineFiles(self._mirror.delta.storage, "").records().values():
+            for record in QuarantineFiles(*self._folder).records().values():
                 if record.table == self._table:
                     why = f"[{record.code}] {record.reason}"
                     return MirrorError(verify_errors.SET_ASIDE, table=self._table, why=why)

@@ -4,6 +4,7 @@ from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.apply.modes.row_counts import RowCounts
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError
+from stream_jobs.pipeline_folder import folder_of
 from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.tables.mirror_metadata import MODE_PROPERTY
 from stream_jobs.tables.mirror_table import MirrorTable, mirror_path
@@ -30,8 +31,9 @@ class SideFactory:
     ) -> None:
         """Look at the replica at `server`; without it, at the mirrors in `storage`.
 
-        `choices` are what `job` says of tables.
+        `choices` are what `job` says of tables. Raises MirrorError if the storage fails.
         """
+        self._folder = folder_of(job)
         self._pipeline = pipeline
         self._job = job
         self._server = server
@@ -61,8 +63,8 @@ class SideFactory:
             if not may_fold:
                 return None
             history = self._pipeline.history(schema.database, schema.table)
-            return JournalSide(own, schema, history)
-        mirror = MirrorSide(own, schema)
+            return JournalSide(own, schema, history, self._folder)
+        mirror = MirrorSide(own, schema, self._folder)
         if self._server is None:
             return mirror
         if source.clear_keys.names:

@@ -12,6 +12,7 @@ from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
+from stream_jobs.pipeline_folder import folder_of
 from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
@@ -76,10 +77,9 @@ class TableComparison:
         self._limits = limits
         self._show = show
         self._storage = storage_of(job.mirror.path)
-        self._cuts = CutStore(self._storage, job.mirror.path)
-        self._since = None
-        if limits.since:
-            self._since = parse_cut(self._storage, job.mirror.path, limits.since)
+        folder = folder_of(job)
+        self._cuts = CutStore(*folder)
+        self._since = parse_cut(*folder, limits.since) if limits.since else None
         self._choices = TableOptionsResolver.of_settings(job)
         self._sides = SideFactory(pipeline, job, server, self._storage, self._choices)
         # Tables that are open and wait for a thread.

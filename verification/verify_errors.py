@@ -80,6 +80,13 @@ SET_ASIDE = ErrorCode(
         "beyond what shop.progress says of any pipeline"
     },
 )
+OTHER_PIPELINES = notice(
+    "V186",
+    "the shards {shards} of {table}, {rows} rows, belong to other pipelines",
+    "verify them with the configurations of these pipelines",
+    cause="Pipelines share the mirror, and each knows its own source.",
+    example={"table": "shop.orders", "shards": ("us",), "rows": 4711},
+)
 COPY_FAILED = ErrorCode(
     "V107",
     "table {table}: the copy that would repair it failed: {said}",

@@ -13,9 +13,12 @@ the source had after one of its commits.
     mirror_at(path, gtid=… | time=…)       the tables of a cut (`stream_jobs.cuts.reader`)
     mirror_at(spark, path, …)              the same with Spark (`stream_jobs.cuts.spark`)
 
-`storage` is a `stream_jobs.delta.storage.Storage`, for example `storage_of(mirror.path)`.
+`storage` is a `stream_jobs.delta.storage.Storage`, for example `storage_of(mirror.path)`. If
+pipelines share the mirror, each has cuts of its own, in the storage
+`stream_jobs.pipeline_folder.pipeline_folder(mirror.path, kafka.topic_prefix).storage`; `cut.shards`
+says which shards of a table they are of.
 """
 
-from stream_jobs.cuts.cut import NO_KEY, Cut, CutTable, cut_at, latest_cut, read_cuts
+from stream_jobs.cuts.cut import NO_KEY, Cut, CutShards, CutTable, cut_at, latest_cut, read_cuts
 
-__all__ = ["NO_KEY", "Cut", "CutTable", "cut_at", "latest_cut", "read_cuts"]
+__all__ = ["NO_KEY", "Cut", "CutShards", "CutTable", "cut_at", "latest_cut", "read_cuts"]

@@ -14,7 +14,7 @@ import json
 import math
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -38,6 +38,13 @@ class CutTable(NamedTuple):
     generation: str
 
 
+class CutShards(NamedTuple):
+    """The shards of a table that a cut is of; a version has those of other pipelines, too."""
+
+    column: str
+    values: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
     """All tables at one moment of the source."""
@@ -54,6 +61,8 @@ class Cut:
     # Tables that the cut does not have, although they are not skipped by choice: why not.
     left_out: Mapping[str, str]
     number: int = 0  # of its file; rises from cut to cut
+    # If pipelines share the mirror: of each table, the shards whose rows are of this moment.
+    shards: Mapping[str, CutShards] = field(default_factory=dict)
 
 
 class CutBase(NamedTuple):
@@ -62,11 +71,13 @@ class CutBase(NamedTuple):
     # Begins with the number of the first cut that uses it; no other base ever has this name.
     name: str
     tables: Mapping[str, CutTable]
+    shards: Mapping[str, CutShards]
 
     @classmethod
     def of(cls, cut: Cut) -> "CutBase":
         """Return a new base with the tables of `cut`."""
-        return cls(f"{cut.number:020d}-{uuid.uuid4().hex}", dict(cut.tables))
+        name = f"{cut.number:020d}-{uuid.uuid4().hex}"
+        return cls(name, dict(cut.tables), dict(cut.shards))
 
     @property
     def number(self) -> int:
@@ -75,16 +86,28 @@ class CutBase(NamedTuple):
 
     def write(self) -> bytes:
         """Return the content of the file."""
-        return json.dumps(self.tables, separators=(",", ":")).encode()
+        content: Mapping[str, object] = self.tables
+        if self.shards:
+            # The names of tables have a dot.
+            content = {"tables": self.tables, "shards": self.shards}
+        return json.dumps(content, separators=(",", ":")).encode()
 
     @classmethod
     def read(cls, name: str, content: bytes) -> "CutBase":
         """Read what `write` returned; raises ValueError, KeyError or TypeError for others."""
-        return cls(name, _tables(json.loads(content)))
+        document = json.loads(content)
+        shards = {
+            table: CutShards(column, tuple(values))
+            for table, (column, values) in document.get("shards", {}).items()
+        }
+        return cls(name, _tables(document["tables"] if shards else document), shards)
 
     def difference(self, cut: Cut) -> dict[str, CutTable] | None:
-        """Return the tables of `cut` that differ; None if one is gone: then it needs a new base."""
-        if self.tables.keys() - cut.tables.keys():
+        """Return the tables of `cut` that differ.
+
+        None if one is gone, or if the shards differ: then it needs a new base.
+        """
+        if self.tables.keys() - cut.tables.keys() or self.shards != cut.shards:
             return None
         return {name: own for name, own in cut.tables.items() if self.tables.get(name) != own}
 
@@ -169,7 +192,9 @@ class CutStore:
             return None
         cut, name = cut_and_base
         base = self._read_base(name)
-        return None if base is None else replace(cut, tables={**base.tables, **cut.tables})
+        if base is None:
+            return None
+        return replace(cut, tables={**base.tables, **cut.tables}, shards=base.shards)
 
     def read_all(self) -> Iterator[Cut]:
         """Yield all cuts, the oldest first."""

@@ -10,6 +10,12 @@ NOT_A_GTID = configuration_error(
     cause="A cut is looked for by the transactions that it must have.",
     example={"text": "binlog.000004"},
 )
+PREFIX_MISSING = configuration_error(
+    "M831",
+    "several pipelines share the mirror at {path}, and each has its own cuts",
+    "name one by the kafka.topic_prefix of its job: `mirror_at(path, prefix=…)`",
+    cause="Two sources have no common moment.",
+)
 NO_PROGRESS = notice(
     "M802",
     "there are no cuts: the topic {topic} has no record that says up to where the topics have "

@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple
 
 import deltalake
 
+from connector.foundation.errors import ConfigError
 from stream_jobs.cuts import cut_errors
 from stream_jobs.cuts.cut import Cut, CutTable, cut_at
 from stream_jobs.delta.log import Log
@@ -27,6 +28,7 @@ from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.metadata import tag_of, tags
 from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
+from stream_jobs.pipeline_folder import newest_owner, pipeline_folder
 
 # Tables that are looked at together.
 _THREADS: Final = 16
@@ -41,7 +43,10 @@ class TableAt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MirrorAt:
-    """The tables of a mirror as of `cut`."""
+    """The tables of a mirror as of `cut`.
+
+    If pipelines share the mirror, that is true of the rows in `cut.shards` alone.
+    """
 
     cut: Cut
     tables: Mapping[str, TableAt]  # by `database.table`
@@ -69,12 +74,14 @@ def mirror_at(
     gtid: str | None = None,
     time: datetime | None = None,
     format: Literal["delta", "iceberg"] = "delta",  # noqa: A002  # the word of the settings
+    prefix: str | None = None,
 ) -> MirrorAt:
     """Return the tables of the mirror at `path`, which is `mirror.path` of the job.
 
     They are as of the first cut with all transactions of `gtid`; or of the last one that is not
     after `time` at the source; or of the newest one. With the `format` Iceberg, only the cuts count
-    whose tag all tables have, and tables that are not published are left out.
+    whose tag all tables have, and tables that are not published are left out. If pipelines share
+    the mirror, `prefix` is the `kafka.topic_prefix` of the one whose cut it is.
 
     Raises MirrorError if there is no such cut, or if it cannot be read any more; ConfigError for a
     path or a GTID that is none.
@@ -82,7 +89,10 @@ def mirror_at(
     storage = storage_of(path)
     base = path.rstrip("/")
     tagged = None if format == "delta" else _tagged(storage, base)
-    cut = cut_at(storage, gtid=gtid, time=time, root=base, among=tagged)
+    folder = pipeline_folder(path, prefix)
+    if prefix is None and (first := newest_owner(*folder)) is not None and first.shared:
+        raise ConfigError(cut_errors.PREFIX_MISSING, path=base)
+    cut = cut_at(folder.storage, gtid=gtid, time=time, root=folder.base, among=tagged)
     if cut is None:
         wanted = "yet"
         if gtid is not None:

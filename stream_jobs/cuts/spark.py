@@ -28,20 +28,24 @@ def mirror_at(
     gtid: str | None = None,
     time: datetime | None = None,
     views: bool = False,
+    prefix: str | None = None,
 ) -> dict[str, DataFrame]:
     """Return a DataFrame for each table of the mirror at `path`, by `database.table`.
 
     The cut is chosen as by `stream_jobs.cuts.reader.mirror_at`, which raises the same errors. With
     `views`, each table is also a temporary view of the session, whose name is `database.table` in
-    backticks; a later call replaces these views.
+    backticks; a later call replaces these views. If pipelines share the mirror, the frames have the
+    rows of the pipeline with this `prefix` of topics alone.
     """
-    mirror = reader.mirror_at(path, gtid=gtid, time=time)
+    mirror = reader.mirror_at(path, gtid=gtid, time=time, prefix=prefix)
     frames = {
         name: spark.read.format("delta")
         .option("versionAsOf", own.version)
         .load(_for_spark(own.path))
         for name, own in mirror.tables.items()
     }
+    for name, (column, values) in mirror.cut.shards.items():
+        frames[name] = frames[name].where(frames[name][column].isin(*values))
     if views:
         for name, frame in frames.items():
             frame.createOrReplaceTempView(f"`{name.replace('`', '``')}`")

@@ -50,6 +50,11 @@ class Retention(NamedTuple):
     files: int
     commits: int  # from one checkpoint to the next
 
+    @property
+    def versions(self) -> int:
+        """How long a version can be read after the next one."""
+        return min(self.log, self.files)
+
     @classmethod
     def of(cls, path: str, configuration: Mapping[str, str]) -> "Retention":
         """Read the properties of the table at `path`; the defaults are those of Delta.

@@ -257,6 +257,21 @@ TAKEN_OVER = code.ErrorCode(
     "run one job for each mirror; what this one has committed stays",
     cause="Another job with the same name was started, and the newest one goes on.",
 )
+MIRROR_SHARED = code.ErrorCode(
+    "M606",
+    "several pipelines share the mirror at {path}, and this job does not",
+    "set mirror.shared = true, or give this job another mirror.path",
+    cause="A job that has a mirror for itself does not know of the shards of other pipelines.",
+)
+OWNER_ALONE = code.ErrorCode(
+    "M607",
+    "the mirror at {path} belongs to the job {owner}, which reads the topics {prefix}.* and does "
+    "not share it",
+    "set mirror.shared = true for the job {owner}, too, and restart it first; or give this job "
+    "another mirror.path",
+    cause="All pipelines of a shared mirror must know that it is shared.",
+    example={"owner": "eu", "prefix": "eu"},
+)
 NOT_SET_ASIDE = code.configuration_error(
     "M604",
     "{table} is not set aside",

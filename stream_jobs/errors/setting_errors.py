@@ -28,7 +28,7 @@ SAME_PREFIX = configuration_error(
 MIRRORS_OVERLAP = configuration_error(
     "M110",
     "{path} and {other} have the same mirror.path, or one is inside the other: {value}",
-    "give each its own mirror.path",
+    "give each its own mirror.path, or set mirror.shared in both, if all tables are shards",
     cause=_ONE_PROCESS + "The tables of both mirrors would conflict.",
     example={"value": "/data/mirror", **_TWO_FILES},
 )

@@ -44,6 +44,24 @@ SHARD_LOAD = table_failure(
     "files. A load does not do this: it waits until the records of a shard do it.",
     example={"table": "shop_2.orders", "path": "/data/mirror/shop/orders", "columns": ["total"]},
 )
+SHARED_TABLES = configuration_error(
+    "M744",
+    "mirror.shared needs a shard in each entry of [[tables]]",
+    "give each entry a shard, or skip = true",
+    cause="Tables of several pipelines have the same names. Only their shards distinguish them.",
+)
+SHARED_ICEBERG = configuration_error(
+    "M745",
+    "a shared mirror has no Iceberg tables",
+    'leave "iceberg" out of formats, or set mirror.shared = false',
+    cause="Each pipeline would publish the versions of the same tables.",
+)
+NOT_A_SHARD = table_failure(
+    "M746",
+    "{table} has no shard, but pipelines share the mirror",
+    "name the table in an entry of [[tables]] with a shard, or with skip = true",
+    cause="Tables of several pipelines have the same names. Only their shards distinguish them.",
+)
 NO_SHARD = table_failure(
     "M736",
     "the pattern {pattern!r} takes no shard from the name {table}",

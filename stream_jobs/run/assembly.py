@@ -30,7 +30,7 @@ from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.cut_coordinator import CutCoordinator
 from stream_jobs.run.cut_history import CutHistory
 from stream_jobs.run.iceberg_publication import IcebergPublication, PublicationLimits
-from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.run.job_state import claimed
 from stream_jobs.settings import IcebergSettings, MirrorSettings, Settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables.maintenance import TableMaintenance
@@ -59,8 +59,7 @@ def batch_applier(
     kafka, own = settings.kafka, settings.mirror
     storage = storage_of(own.path)
     storage.verify()
-    ownership = Ownership(storage, own.path, Owner.here(settings.name, kafka.topic_prefix))
-    ownership.claim()
+    folder, ownership = claimed(settings)
     choices = TableOptionsResolver.of_settings(settings)
     registry = SchemaRegistry(client, kafka.topic_prefix, choices=choices)
     rules = SchemaRules(registry, own.path, own.zero_dates, own.unknown_defaults)
@@ -71,13 +70,15 @@ def batch_applier(
         registry,
         rules,
         delta_properties(own),
+        folder,
         accept_partitions=kafka.added_partitions == "accept",
     )
     template = task_template(settings, storage)
     threads, target = own.commits_in_parallel, own.target_file_bytes
     states = TopicStates(storage, own.path, registry, choices)
     targets = CutTargetFinder.of(client, kafka.topic_prefix, choices.skipped)
-    record = CutHistory(CutStore(storage, own.path), settings.cuts_ms, ownership)
+    merged = states.merged if own.shared else None
+    record = CutHistory(CutStore(*folder), settings.cuts_ms, ownership, merged)
     limits = PublicationLimits(settings.iceberg.snapshots, settings.cuts_ms, threads)
     iceberg = None
     if choices.is_iceberg:

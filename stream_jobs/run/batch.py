@@ -24,7 +24,7 @@ from stream_jobs.errors import MirrorError
 from stream_jobs.load.table_loads import TableLoads, has_passed
 from stream_jobs.run.cut_coordinator import CutCoordinator
 from stream_jobs.run.iceberg_publication import IcebergPublication
-from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.run.job_state import Ownership
 from stream_jobs.run.late_records import apply_late
 from stream_jobs.run.quarantine import Quarantine
 from stream_jobs.run.topic_identity import refuse_made_again
@@ -70,20 +70,15 @@ class BatchApplier:
         self._rounds = rounds
         self._upkeep = upkeep
         self._cuts = cuts
-        self._ownership = ownership
+        self.ownership = ownership
         self.iceberg = iceberg
         self.loads = loads
         self._isolation = Quarantine(services)
 
-    @property
-    def owner(self) -> Owner | None:
-        """Which process the mirror belongs to; None if nobody has taken it."""
-        return None if self._ownership is None else self._ownership.owner
-
     def check_owner(self) -> None:
         """Raise MirrorError if another process has taken the mirror."""
-        if self._ownership is not None:
-            self._ownership.check()
+        if self.ownership is not None:
+            self.ownership.check()
 
     @property
     def set_aside(self) -> frozenset[str]:

@@ -18,8 +18,9 @@ from stream_jobs.cuts import Cut, read_cuts
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.iceberg.metadata import tag_of
 from stream_jobs.iceberg.record import PublicationRecord
+from stream_jobs.pipeline_folder import folder_of, newest_owner
 from stream_jobs.run import overview
-from stream_jobs.run.job_state import JobStatus, Owner, Ownership, RunRecord, job_status
+from stream_jobs.run.job_state import JobStatus, RunRecord, job_status
 from stream_jobs.run.table_list import print_tables
 from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
@@ -49,11 +50,9 @@ def show_status(
     The job is known from the storage alone, and printed first. Only for people, the number of
     tables has a limit. Raises MirrorError if Kafka or the storage do not answer.
     """
-    path = settings.mirror.path
-    storage = storage_of(path)
-    owner = Ownership(storage, path, Owner.here(settings.name, settings.kafka.topic_prefix))
-    newest = owner.newest()
-    run = RunRecord(storage, path, settings.trigger.kind).newest()
+    folder = folder_of(settings)
+    newest = newest_owner(*folder)
+    run = RunRecord(*folder, settings.trigger.kind).newest()
     job = None if newest is None else job_status(newest, run)
     console = _console(out)
     if job is not None and not as_json:
@@ -63,6 +62,7 @@ def show_status(
     patience = min(facts.timeout_seconds, _ANSWER_SECONDS)
     client = KafkaClient(facts._replace(timeout_seconds=patience))
     try:
+        storage = storage_of(settings.mirror.path)
         statuses = overview.Overview(settings, storage, client).tables(view.pattern)
     finally:
         client.close()
@@ -118,8 +118,7 @@ _GTID_CHARACTERS = 60
 
 def show_cuts(settings: Settings, out: TextIO, *, as_json: bool) -> None:
     """Print all cuts to `out`, the oldest first. Raises MirrorError if the storage fails."""
-    path = settings.mirror.path
-    storage = storage_of(path)
+    storage, path = folder_of(settings)
     cuts = read_cuts(storage, path)
     is_iceberg = TableOptionsResolver.of_settings(settings).is_iceberg
     record = PublicationRecord.read(storage, path) if is_iceberg else None

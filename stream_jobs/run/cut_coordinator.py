@@ -20,17 +20,21 @@ stop it.
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from connector.foundation.errors.message import Message
 from stream_jobs.cuts import cut_errors
-from stream_jobs.cuts.cut import NO_KEY, Cut, CutTable
+from stream_jobs.cuts.cut import NO_KEY, Cut, CutShards, CutTable
 from stream_jobs.cuts.cut_target import CutTarget, CutTargetFinder
 from stream_jobs.cuts.state_topics import COPYING, DeliveredPosition
+from stream_jobs.delta.log import now
 from stream_jobs.errors import MirrorError
 from stream_jobs.run.cut_history import CutHistory
 from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import Shard, TableSchema
 from stream_jobs.source.topics import OffsetRange
+from stream_jobs.tables.merged_table import MergedTable
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.table_work import TableWork
 from stream_jobs.tables.topic_state import TopicState, TopicStates
@@ -63,6 +67,8 @@ class CutCoordinator:
         self._held: dict[str, set[int]] = {}
         # Mirrors that could not be opened.
         self._failed: dict[str, MirrorError] = {}
+        # When all tables were looked at last.
+        self._looked_ms = 0
         # Why there are no cuts at the moment; None if there are some.
         self.problem: Message | None = None
 
@@ -132,11 +138,16 @@ class CutCoordinator:
         self._target = None
 
     def has_news(self) -> bool:
-        """Return whether the source has gone on since the last cut, or a copy has ended."""
+        """Return whether the source has gone on since the last cut, or a copy has ended.
+
+        Or whether other pipelines may soon delete versions that the last cut names.
+        """
         newest, last = self._targets.delivered(), self.record.last
         # It is lower if the topics were made again.
         if newest is None or last is None or str(newest.bound.unpack()) != last.seq:
             return newest is not None
+        if self._states.has_other_pipelines and self._is_old(last):
+            return True
         # The end of a copy has no change of its own if it comes after the last row.
         return self._targets.has_copied([n for n, why in last.left_out.items() if why == COPYING])
 
@@ -166,39 +177,54 @@ class CutCoordinator:
         target = self._target
         if target is None:
             return None
+        self._looked_ms = now()
+        for merged in self._shared():
+            merged.see()
         missing = dict(left_out.values())
-        tables, times, mirrors = {}, [], {}
-        beyond, shared = set[str](), set[str]()
+        found = _Found()
         for state in self._followed(target, left_out.keys(), missing):
             if not self._has_come(state, target.ends[state.topic]):
                 return None
             if state.mirror is not None and state.schema is not None:
-                name = mirrors[state.schema.name] = state.schema.mirror_name
-                tables[name] = _table_at_cut(state.mirror)
-                times.append(state.mirror.progress.source_ts_ms)
-                if state.mirror.is_shard:
-                    shared.add(name)
-                if _is_beyond(state.mirror, target.delivered.bound):
-                    beyond.add(name)
+                if not state.mirror.is_newest:
+                    # A newer process of the pipeline, or a load, has written to the shard.
+                    self._look_again(state.mirror, state.topic)
+                    return None
+                found.add(state.mirror, state.schema, target.delivered.bound)
         for name, why in target.incomplete.items():
-            if name in mirrors:
+            if name in found.mirrors:
                 missing[name] = why
-                tables.pop(mirrors[name], None)
+                found.tables.pop(found.mirrors[name], None)
             else:
                 # It gets its mirror with its first rows; or the reason why it has none is known.
                 missing.setdefault(name, why)
-        self._leave_out(target.ends, tables, missing)
+        self._leave_out(target.ends, found.tables, missing)
         self._target = None
-        # A shard that is made again does not change the mirror that it shares.
-        made = {name: own for name, own in tables.items() if name not in shared - beyond}
-        refusal = self.record.refusal(target.delivered.bound, made, missing)
-        if refusal is not None or beyond:
+        refusal = self.record.refusal(target.delivered.bound, found.made, missing)
+        if refusal is not None or found.beyond:
             # A table beyond the target was applied without one; a later target will do.
             self.problem = refusal or self.problem
             return None
         self.problem = None
-        latest = max((at for at in times if at is not None), default=None)
-        return self.record.add(target.delivered, tables, missing, latest)
+        return self.record.add(
+            target.delivered, found.tables, missing, found.latest, found.shards_of_tables
+        )
+
+    def _shared(self) -> list[MergedTable]:
+        """Return the tables to which other pipelines write."""
+        return self._states.merged.every() if self._states.has_other_pipelines else []
+
+    def _is_old(self, last: Cut) -> bool:
+        """Return whether the tables were read long ago that other pipelines write to."""
+        is_old = now() - max(last.written_ms, self._looked_ms) > self.record.renewal_ms
+        return is_old or any(merged.is_old for merged in self._shared())
+
+    def _look_again(self, mirror: MirrorTable, topic: str) -> None:
+        """Read how far a mirror is."""
+        self.miss()
+        mirror.refresh()
+        self.forget(topic)
+        self._reached[topic] = dict(mirror.progress.offsets)
 
     def _leave_out(
         self, topics: Iterable[str], tables: dict[str, CutTable], missing: dict[str, str]
@@ -290,3 +316,51 @@ def _table_at_cut(own: MirrorTable) -> CutTable:
 
 def _is_beyond(own: MirrorTable, bound: PackedSequence) -> bool:
     return any(mark >= bound for mark in own.progress.marks.values())
+
+
+@dataclass(slots=True)
+class _Found:
+    """The mirrors that have come to a target."""
+
+    tables: dict[str, CutTable] = field(default_factory=dict)
+    times: list[int] = field(default_factory=list)
+    # By the names of tables at the source, those of their mirrors.
+    mirrors: dict[str, str] = field(default_factory=dict)
+    # Those that have changes beyond the target; those that tables share.
+    beyond: set[str] = field(default_factory=set)
+    shared: set[str] = field(default_factory=set)
+    # If pipelines share the mirror, the shards of this one.
+    shards: dict[str, list[Shard]] = field(default_factory=dict)
+
+    def add(self, mirror: MirrorTable, schema: TableSchema, bound: PackedSequence) -> None:
+        """Add the mirror of a table; the target has the sequence `bound`."""
+        name = self.mirrors[schema.name] = schema.mirror_name
+        self.tables[name] = _table_at_cut(mirror)
+        if (at := mirror.progress.source_ts_ms) is not None:
+            self.times.append(at)
+        if mirror.is_shard:
+            self.shared.add(name)
+        if (shard := schema.chosen.shard) is not None and shard.prefix:
+            self.shards.setdefault(name, []).append(shard)
+        if _is_beyond(mirror, bound):
+            self.beyond.add(name)
+
+    @property
+    def made(self) -> dict[str, CutTable]:
+        """The tables that are made again as a whole: a shard does not change its mirror."""
+        kept = self.shared - self.beyond
+        return {name: own for name, own in self.tables.items() if name not in kept}
+
+    @property
+    def latest(self) -> int | None:
+        """The newest time of a change at the source."""
+        return max(self.times, default=None)
+
+    @property
+    def shards_of_tables(self) -> dict[str, CutShards]:
+        """The shards of this pipeline in the tables."""
+        return {
+            name: CutShards(shards[0].column, tuple(sorted(shard.value for shard in shards)))
+            for name, shards in sorted(self.shards.items())
+            if name in self.tables
+        }

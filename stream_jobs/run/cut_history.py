@@ -2,17 +2,19 @@
 
 *Removal.* A cut goes before the files of its versions: both ages are measured from the same
 moment, and a cut is kept no longer than any table keeps them. The newest cut stays: its tables
-have not changed since.
+have not changed since. A table that other pipelines write to may have changed: a cut of it names
+a version that was read a while ago, and goes that much earlier.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from connector.foundation.errors.message import Message
 from stream_jobs.cuts import cut_errors
-from stream_jobs.cuts.cut import Cut, CutStore, CutTable
+from stream_jobs.cuts.cut import Cut, CutShards, CutStore, CutTable
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.delta.housekeeping import Retention
 from stream_jobs.delta.log import now
@@ -20,6 +22,8 @@ from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
 from stream_jobs.run.job_state import Ownership
 from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.tables import merged_table
+from stream_jobs.tables.merged_table import MergedTables
 
 # A storage may say later than the job when it has written a file.
 _MARGIN_MS: Final = 60_000
@@ -32,9 +36,17 @@ class CutHistory:
     """The cuts of a mirror, which belongs to this process."""
 
     def __init__(
-        self, store: CutStore, retention_ms: int, ownership: Ownership | None = None
+        self,
+        store: CutStore,
+        retention_ms: int,
+        ownership: Ownership | None = None,
+        merged: MergedTables | None = None,
     ) -> None:
-        """Keep each cut in `store` for `retention_ms`, while `ownership` holds."""
+        """Keep each cut in `store` for `retention_ms`, while `ownership` holds.
+
+        Other pipelines clean up the tables `merged`, too, if they are given.
+        """
+        self._merged = merged
         self._store = store
         self._ownership = ownership
         self._retention_ms = retention_ms
@@ -44,6 +56,11 @@ class CutHistory:
     def last(self) -> Cut | None:
         """The newest cut; None without one. Raises MirrorError if it cannot be read."""
         return self._known[0]
+
+    @property
+    def renewal_ms(self) -> float:
+        """After so long, a cut names newer versions of tables that other pipelines write to."""
+        return self._retention_ms * merged_table.SEEN_SHARE
 
     def refusal(
         self, bound: PackedSequence, tables: Mapping[str, CutTable], left_out: Collection[str]
@@ -70,6 +87,7 @@ class CutHistory:
         tables: Mapping[str, CutTable],
         left_out: Mapping[str, str],
         source_time_ms: int | None,
+        shards: Mapping[str, CutShards] = MappingProxyType({}),
     ) -> Cut | None:
         """Write a cut, unless it says the same as the last one; return it.
 
@@ -86,22 +104,26 @@ class CutHistory:
             now(),
             tables,
             dict(sorted(left_out.items())),
+            shards=dict(shards),
         )
         if last is not None:
-            facts = (last.seq, last.tables, last.left_out)
-            if (cut.seq, cut.tables, cut.left_out) == facts:
+            facts = (last.seq, last.tables, last.left_out, last.shards)
+            if (cut.seq, cut.tables, cut.left_out, cut.shards) == facts:
                 return None
         return self._put(cut)
 
     def remove_old(self, tables: Iterable[DeltaTable], at: int) -> None:
         """Remove the cuts whose versions may go when `tables` are cleaned up `at` this time."""
         last, written = self._known
-        keep = self._retention_ms
+        keep: float = self._retention_ms
         for table in tables:
             # If its properties are invalid, nothing is cleaned up, so its cuts may stay.
             with suppress(MirrorError):
                 own = Retention.of(table.path, table.snapshot.configuration)
-                keep = min(keep, own.files, own.log)
+                keep = min(keep, own.versions)
+        for shared in () if self._merged is None else self._merged.every():
+            with suppress(MirrorError):
+                keep = min(keep, shared.kept_ms)
         until = at - keep + min(_MARGIN_MS, keep)
         newest = 0 if last is None else last.number
         self._remove([n for n, ms in written.items() if ms < until and n < newest])

@@ -36,7 +36,7 @@ from stream_jobs.run import assembly
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.interruptions import PAUSE_SECONDS, Interruptions
-from stream_jobs.run.job_state import RunRecord
+from stream_jobs.run.job_state import OF_OTHER_OWNERS, RunRecord, run_record
 from stream_jobs.run.metrics import IdleTables, JobMetrics, TopicMonitor, topic_monitor
 from stream_jobs.run.record_retention import RecordRetention
 from stream_jobs.run.spark_checkpoint import delete_unusable_checkpoint
@@ -69,10 +69,6 @@ EXIT_FAILED = 1
 EXIT_REFUSED = 3
 
 
-# A restart would be refused again, or take over in turn.
-_OWNED = (job_errors.TAKEN_OVER, job_errors.OTHER_OWNER)
-
-
 class StopRequested(Exception):
     """Spark was to start, or a batch to begin, after a stop was requested."""
 
@@ -88,8 +84,10 @@ class StreamJob:
         Raises ConfigError for a path of a storage that the job does not know.
         """
         self._settings = settings
-        path = settings.mirror.path
-        self._record = RunRecord(storage_of(path), path, settings.trigger.kind)
+        # Before anything else asks for it.
+        storage_of(settings.mirror.path)
+        # None until the folder of the pipeline is known.
+        self._record: RunRecord | None = None
         self._lines = lines
         self._metrics = metrics or JobMetrics(settings.name)
         self._stop = threading.Event()
@@ -131,10 +129,11 @@ class StreamJob:
     def fail(self, message: Message) -> int:
         """Tell why the job ends; return the exit code."""
         self._lines.fail(message)
-        if message.code in _OWNED:
+        if message.code in OF_OTHER_OWNERS:
             return EXIT_REFUSED
         try:
-            self._metrics.failure = self._record.failed(message)
+            record = self._record or run_record(self._settings)
+            self._metrics.failure = record.failed(message)
         except MirrorError as error:
             self._report_lost_end(error)
         return EXIT_FAILED
@@ -167,7 +166,7 @@ class StreamJob:
             self._failure, self._last_batch_id = None, -1
             self._listener.restart()
         self._lines.write("stopped", end_offsets={})
-        if self._applier is None:
+        if self._record is None:
             # Nothing has begun, so there is no run to record.
             return EXIT_OK
         try:
@@ -218,8 +217,9 @@ class StreamJob:
         )
         self._metrics.set_aside = lambda: applier.records_set_aside
         self._metrics.loading = lambda: applier.loading
-        if applier.owner is not None:
-            self._metrics.failure = self._record.begin(applier.owner.epoch)
+        if applier.ownership is not None:
+            self._record = RunRecord(*applier.services.folder, settings.trigger.kind)
+            self._metrics.failure = self._record.begin(applier.ownership.owner.epoch)
         is_listed = settings.catalog.kind == "spark"
         self._catalog = Catalog(session, settings.mirror.path) if is_listed else None
 

@@ -4,7 +4,8 @@
 Delta's log already keeps two jobs from harming a table: if both commit, one is told. But they
 would do all work twice, and hinder each other for ever. So a job puts the next number if it is
 absent. A job with another name or other topics is refused; one with the same takes over, as after
-a crash, and the older process ends at its next batch. No clock decides.
+a crash, and the older process ends at its next batch. No clock decides. Pipelines that share a
+mirror have a folder each.
 
 *Run.* A run writes `_cdc/run/newest.json` when it takes the mirror, and again when it ends. So
 the reason of a failure is known after the process is gone, wherever its log went. The file fills
@@ -15,35 +16,33 @@ takes the place of the file before it.
 import json
 import os
 import socket
-import uuid
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from connector.foundation.errors.message import Message
 from stream_jobs.delta.storage import Storage
+from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import OWN_FOLDER
+from stream_jobs.pipeline_folder import (
+    Owner,
+    PipelineFolder,
+    folder_of,
+    has_guests,
+    newest_owner,
+    owner_numbers,
+    owner_path,
+)
+from stream_jobs.settings import Settings
 
-_FOLDER: Final = f"{OWN_FOLDER}/owner"
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """A process that has taken a mirror."""
-
-    name: str  # of the pipeline
-    prefix: str  # of its topics
-    host: str
-    pid: int
-    since: str  # ISO 8601, UTC
-    epoch: str  # of this process alone
-
-    @classmethod
-    def here(cls, name: str, prefix: str) -> "Owner":
-        """Return this process."""
-        since = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls(name, prefix, socket.gethostname(), os.getpid(), since, uuid.uuid4().hex)
+# A restart would be refused again, or take over in turn.
+OF_OTHER_OWNERS: Final = (
+    job_errors.TAKEN_OVER,
+    job_errors.OTHER_OWNER,
+    job_errors.MIRROR_SHARED,
+    job_errors.OWNER_ALONE,
+)
 
 
 class Ownership:
@@ -57,9 +56,9 @@ class Ownership:
 
     def claim(self) -> None:
         """Take the mirror. Raises MirrorError if it belongs to another job."""
-        content = json.dumps(asdict(self.owner), indent=1).encode()
+        content = self.owner.write()
         while True:
-            numbers = self._numbers()
+            numbers = owner_numbers(self._storage)
             newest = self.newest()
             if newest is not None and (newest.name, newest.prefix) != (
                 self.owner.name,
@@ -73,10 +72,10 @@ class Ownership:
                     pid=newest.pid,
                     host=newest.host,
                 )
-            if self._storage.put_if_absent(_path(max(numbers, default=0) + 1), content):
+            if self._storage.put_if_absent(owner_path(max(numbers, default=0) + 1), content):
                 break
         for number in numbers:
-            self._storage.delete(_path(number))
+            self._storage.delete(owner_path(number))
 
     def check(self) -> None:
         """Raise MirrorError if another process has taken over."""
@@ -90,24 +89,56 @@ class Ownership:
 
     def newest(self) -> Owner | None:
         """Return the process that has the mirror; None if there was none."""
-        for number in reversed(self._numbers()):
-            content = self._storage.read(_path(number))
-            if content is None:
-                continue
-            try:
-                return Owner(**json.loads(content))
-            except (ValueError, TypeError) as error:
-                path = f"{self._base}/{_path(number)}"
-                raise MirrorError(job_errors.OWN_FILE, path=path) from error
-        return None
+        return newest_owner(self._storage, self._base)
 
-    def _numbers(self) -> list[int]:
-        names = [file.name.removesuffix(".json") for file in self._storage.list(_FOLDER)]
-        return sorted(int(name) for name in names if name.isdecimal())
+    def give_up(self) -> None:
+        """Take the claim back."""
+        for number in owner_numbers(self._storage):
+            content = self._storage.read(owner_path(number))
+            if content == self.owner.write():
+                self._storage.delete(owner_path(number))
 
 
-def _path(number: int) -> str:
-    return f"{_FOLDER}/{number:020d}.json"
+def claimed(settings: Settings) -> tuple[PipelineFolder, Ownership]:
+    """Take the mirror of `settings`, or a place in it; return the folder of the pipeline.
+
+    Raises MirrorError if it belongs to another pipeline, or if one of both does not share it.
+    """
+    own = Owner.here(settings.name, settings.kafka.topic_prefix, shared=settings.mirror.shared)
+    root = storage_of(settings.mirror.path)
+    folder = _refuse_others(settings, root)
+    ownership = Ownership(folder.storage, folder.base, own)
+    try:
+        ownership.claim()
+    except MirrorError as error:
+        now = folder_of(settings)
+        if error.code is not job_errors.OTHER_OWNER or now.base == folder.base:
+            raise
+        # Another pipeline was the first one, a moment ago.
+        ownership = Ownership(now.storage, now.base, own)
+        ownership.claim()
+    try:
+        # Another one may have come meanwhile, and seen nothing of this one.
+        folder = _refuse_others(settings, root)
+    except MirrorError:
+        ownership.give_up()
+        raise
+    return folder, ownership
+
+
+def _refuse_others(settings: Settings, root: Storage) -> PipelineFolder:
+    """Return the folder of the pipeline; raises MirrorError if it may not have the mirror."""
+    path = settings.mirror.path.rstrip("/")
+    folder = folder_of(settings)
+    if not settings.mirror.shared:
+        if has_guests(root):
+            raise MirrorError(job_errors.MIRROR_SHARED, path=path)
+        return folder
+    first = newest_owner(root, path)
+    if folder.base != path and first is not None and not first.shared:
+        facts = {"path": path, "owner": first.name, "prefix": first.prefix}
+        raise MirrorError(job_errors.OWNER_ALONE, **facts)
+    return folder
 
 
 _PATH: Final = f"{OWN_FOLDER}/run/newest.json"
@@ -201,6 +232,11 @@ class RunRecord:
         except MirrorError:
             self._storage.delete(_PATH)
             self._storage.write(_PATH, content)
+
+
+def run_record(settings: Settings) -> RunRecord:
+    """Return what notes the runs of a pipeline; raises MirrorError if the storage fails."""
+    return RunRecord(*folder_of(settings), settings.trigger.kind)
 
 
 def _run(fields: dict[str, Any]) -> JobRun:

@@ -19,6 +19,7 @@ from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.metadata import current_id, readable_until
 from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
+from stream_jobs.pipeline_folder import folder_of
 from stream_jobs.settings import Settings
 from stream_jobs.source.backlog import kept_until, oldest_pending_time
 from stream_jobs.source.client import KafkaClient
@@ -150,8 +151,12 @@ class Overview:
     """Looks at all tables of one pipeline."""
 
     def __init__(self, settings: Settings, storage: Storage, client: KafkaClient) -> None:
-        """Look at the mirrors in `storage`, and at the topics of `client`."""
+        """Look at the mirrors in `storage`, and at the topics of `client`.
+
+        Raises MirrorError if the storage fails.
+        """
         self._base = settings.mirror.path
+        self._folder = folder_of(settings)
         self._facts = settings.kafka.facts()
         # Of tables that are set aside: the records that Kafka must keep.
         self._needed: dict[Partition, int] = {}
@@ -177,7 +182,7 @@ class Overview:
         """
         self._registry.refresh()
         self._loads = self._copies.loads()
-        aside = QuarantineFiles(self._storage, self._base)
+        aside = QuarantineFiles(*self._folder)
         records, requests = aside.records(), aside.requests()
         if self._choices.is_iceberg:
             own = PublicationRecord.read(self._storage, self._base)

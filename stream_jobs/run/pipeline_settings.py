@@ -73,7 +73,7 @@ def _clashes(one: Settings, other: Settings) -> list[tuple[ErrorCode, str]]:
             one.kafka.topic_prefix,
         ),
         (
-            _overlap(one, other, lambda settings: settings.mirror.path),
+            _overlap(one, other, lambda settings: settings.mirror.path) and not _share(one, other),
             setting_errors.MIRRORS_OVERLAP,
             other.mirror.path,
         ),
@@ -89,6 +89,12 @@ def _clashes(one: Settings, other: Settings) -> list[tuple[ErrorCode, str]]:
         ),
     )
     return [(code, value) for is_so, code, value in tried if is_so]
+
+
+def _share(one: Settings, other: Settings) -> bool:
+    """Return whether two pipelines share one mirror, as both say."""
+    is_wanted = one.mirror.shared and other.mirror.shared
+    return is_wanted and _normal(one.mirror.path) == _normal(other.mirror.path)
 
 
 def _overlap(one: Settings, other: Settings, folder: Callable[[Settings], str]) -> bool:

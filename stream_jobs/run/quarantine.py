@@ -27,7 +27,7 @@ class Quarantine:
     def __init__(self, services: MirrorContext) -> None:
         """Read the records of earlier runs. Raises MirrorError if one cannot be read."""
         self._services = services
-        self._files = QuarantineFiles(services.storage, services.base)
+        self._files = QuarantineFiles(*services.folder)
         self.records = self._files.records()
 
     def set_aside(

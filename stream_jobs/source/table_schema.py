@@ -21,6 +21,8 @@ class Shard(NamedTuple):
 
     column: str
     value: str
+    # That of the topics of its pipeline, if pipelines share the mirror.
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

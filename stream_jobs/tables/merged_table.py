@@ -5,7 +5,9 @@ one adds its columns. `ShardTable` then shows the shard as a table of its own.
 """
 
 import json
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -14,6 +16,7 @@ import pyarrow as pa
 from stream_jobs.apply.modes.mode import Mode
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import Column, highest_id, new_columns
+from stream_jobs.delta.housekeeping import Retention
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.table import DeltaTable, TableCommit
@@ -26,10 +29,14 @@ from stream_jobs.errors import (
     setting_errors,
     shard_errors,
 )
+from stream_jobs.pipeline_folder import has_other_folder
 from stream_jobs.source.table_schema import Shard, TableSchema
 from stream_jobs.tables import mirror_metadata, shard_table
 from stream_jobs.tables.column_changes import ColumnChange
 from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
+
+# The part of the retention after which a table is read again that other processes write.
+SEEN_SHARE: Final = 0.25
 
 _COMMENT: Final = "the shard: which table of the source the row belongs to"
 
@@ -43,6 +50,10 @@ class MergedTable:
         self.path = path
         self._lock = threading.RLock()
         self._shared: shard_table.SharedDelta | None = None
+        # Whether the pipeline has had the mirror first; None while nobody has asked.
+        self._is_first: bool | None = None
+        # When the newest version was read.
+        self._seen_at = 0.0
 
     @property
     def exists(self) -> bool:
@@ -77,12 +88,29 @@ class MergedTable:
         """Raise MirrorError if the shard is another table, or the table another shard."""
         for value, known in shard_table.shard_lists(snapshot).items():
             owner = known.properties[mirror_metadata.TABLE_PROPERTY]
-            if owner == table and value != shard.value:
+            is_ours = self._is_ours(known, shard.prefix)
+            is_same = is_ours and owner == table
+            if is_same and value != shard.value:
                 facts = {"path": path, "before": value, "now": shard.value}
                 raise MirrorError(shard_errors.OTHER_SHARD, table=table, **facts)
-            if owner != table and value == shard.value:
-                names = {"others": [owner], "shard": value, "name": self.path}
+            if not is_same and value == shard.value:
+                other = owner if is_ours else f"{owner} of another pipeline"
+                names = {"others": [other], "shard": value, "name": self.path}
                 raise MirrorError(shard_errors.SHARD_TWICE, table=table, **names)
+
+    def _is_ours(self, known: ShardList, prefix: str) -> bool:
+        """Return whether a shard is one of the pipeline whose topics have `prefix`.
+
+        Without a prefix, no other pipeline has shards in the mirror. Lists that name none are from
+        before the mirror was shared: its first pipeline made them.
+        """
+        if not prefix:
+            return True
+        if known.prefix is not None:
+            return known.prefix == prefix
+        if self._is_first is None:
+            self._is_first = not has_other_folder(self._storage, prefix)
+        return self._is_first
 
     def remove(self, shard: Shard, table: str, base: str) -> None:
         """Remove a shard with its rows, and the columns that no other one has.
@@ -135,11 +163,45 @@ class MergedTable:
 
     def _load(self) -> shard_table.SharedDelta | None:
         """Return the newest version of the table; None if there is none."""
+        seen_at = time.monotonic()
         if self._shared is not None:
             self._shared.delta.refresh()
         elif (delta := DeltaTable.open(self._storage, self.path)) is not None:
             self._shared = shard_table.SharedDelta(delta, self._lock)
+        self._seen_at = seen_at
         return self._shared
+
+    @property
+    def delta(self) -> DeltaTable | None:
+        """The table, if any of its shards was opened."""
+        return None if self._shared is None else self._shared.delta
+
+    @property
+    def is_old(self) -> bool:
+        """Whether the newest version was read so long ago that a cut must not name it.
+
+        Other processes delete versions that are older than the retention of the table. Raises
+        MirrorError for a property that is no time.
+        """
+        return (time.monotonic() - self._seen_at) * 1000 > self._retention_ms * SEEN_SHARE
+
+    @property
+    def kept_ms(self) -> float:
+        """How long a cut can be read that names this table. Raises MirrorError as `is_old`."""
+        return self._retention_ms * (1 - SEEN_SHARE)
+
+    @property
+    def _retention_ms(self) -> float:
+        if self._shared is None:
+            return math.inf
+        delta = self._shared.delta
+        return Retention.of(delta.path, delta.snapshot.configuration).versions
+
+    def see(self) -> None:
+        """Read the newest version, if that was long ago. Raises MirrorError as `is_old`."""
+        with self._lock:
+            if self.is_old:
+                self._load()
 
     def _create(
         self,
@@ -174,8 +236,8 @@ class MergedTable:
         self._refuse_taken(snapshot, shard, schema.name, self.path)
         if _has(snapshot, shard):
             # A newer process of the pipeline goes on with it.
-            facts = {"path": self.path, "version": snapshot.version}
-            raise ShardOvertaken(delta_errors.COMMIT_CONFLICT, **facts)
+            version = snapshot.version
+            raise ShardOvertaken(delta_errors.COMMIT_CONFLICT, path=self.path, version=version)
         lists = shard_table.shard_lists(snapshot)
         if not lists:
             # The last shard has left.
@@ -260,3 +322,8 @@ class MergedTables:
         """Return the mirror at `path`, which may not exist yet."""
         with self._lock:
             return self._tables.setdefault(path, MergedTable(self._storage, path))
+
+    def every(self) -> list[MergedTable]:
+        """Return those that were asked for."""
+        with self._lock:
+            return list(self._tables.values())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from stream_jobs.delta.storage import Storage
 
 if TYPE_CHECKING:
+    from stream_jobs.pipeline_folder import PipelineFolder
     from stream_jobs.source.client import KafkaClient
     from stream_jobs.tables.schema_registry import SchemaRegistry
     from stream_jobs.tables.schema_rules import SchemaRules
@@ -29,16 +30,21 @@ class MirrorContext:
         registry: SchemaRegistry,
         rules: SchemaRules,
         properties: Mapping[str, str],
+        folder: PipelineFolder,
         *,
         accept_partitions: bool,
     ) -> None:
-        """Hold them; `base` is the root of `storage`, for errors. New mirrors get `properties`."""
+        """Hold them; `base` is the root of `storage`, for errors. New mirrors get `properties`.
+
+        The job has its own files in `folder`.
+        """
         self.storage = storage
         self.base = base.rstrip("/")
         self.client = client
         self.registry = registry
         self.rules = rules
         self.properties = properties
+        self.folder = folder
         self.accept_partitions = accept_partitions
         # While all files of a mirror of shards may be written again, no other thread commits to it.
         self.rewriting = threading.Lock()

@@ -64,6 +64,8 @@ PLACE_PROPERTY: Final = "cdc.place"
 COLUMNS_PROPERTY: Final = "cdc.columns"
 # Of a mirror that tables share: the column of the shard.
 SHARD_PROPERTY: Final = "cdc.shard"
+# Of a shard in a mirror that pipelines share: the prefix of its topics.
+PREFIX_PROPERTY: Final = "cdc.topic_prefix"
 
 
 _OF_SHARDS: Final = (
@@ -77,7 +79,9 @@ _OF_SHARDS: Final = (
 
 def properties_of(schema: TableSchema) -> dict[str, str]:
     """Return the properties of a mirror that has the columns of `schema`."""
-    return {
+    shard = schema.chosen.shard
+    prefix = {PREFIX_PROPERTY: shard.prefix} if shard is not None and shard.prefix else {}
+    return prefix | {
         TABLE_PROPERTY: schema.name,
         SCHEMA_PROPERTY: schema.schema_id,
         KEY_PROPERTY: json.dumps(schema.key, ensure_ascii=False),
@@ -90,7 +94,9 @@ def properties_of(schema: TableSchema) -> dict[str, str]:
 
 def shard_properties(configuration: Mapping[str, str]) -> dict[str, str]:
     """Return those properties that each shard of a mirror has for itself."""
-    return {name: configuration[name] for name in _OF_SHARDS}
+    own = {name: configuration[name] for name in _OF_SHARDS}
+    prefix = configuration.get(PREFIX_PROPERTY)
+    return own if prefix is None else own | {PREFIX_PROPERTY: prefix}
 
 
 def place_of(configuration: Mapping[str, str]) -> tuple[str, str]:

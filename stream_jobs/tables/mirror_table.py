@@ -131,6 +131,11 @@ class MirrorTable:
         return isinstance(self.delta, ShardTable)
 
     @property
+    def is_newest(self) -> bool:
+        """Whether the Delta table, as it was read last, has no progress that this does not have."""
+        return not isinstance(self.delta, ShardTable) or self.delta.is_newest
+
+    @property
     def has_other_rows(self) -> bool:
         """Whether other shards have rows."""
         own = self.delta
@@ -159,6 +164,11 @@ class MirrorTable:
         """
         own = self.delta
         return own.united(change, schema) if isinstance(own, ShardTable) else change
+
+    def take_turn(self) -> None:
+        """Let other pipelines wait until all files are written again. Raises CommitConflict."""
+        if isinstance(self.delta, ShardTable):
+            self.delta.take_turn()
 
     def replaced_files(self, step: SchemaChange) -> list[tuple[DataFile, tuple[Column, ...]]]:
         """Return the files that are written again for `step`, each with its columns then.

@@ -18,9 +18,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from connector.foundation.errors import ConfigError
 from stream_jobs.delta.storage import Storage
-from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.paths import EARLIER_MARK, OWN_FOLDER, path_part
+from stream_jobs.pipeline_folder import folder_of
 from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
 
@@ -156,7 +156,7 @@ def resume(
     With `rebuild`, the mirrors are made anew. Raises ConfigError for a table that is not set aside,
     and MirrorError if storage or Kafka fail.
     """
-    files = QuarantineFiles(storage_of(settings.mirror.path), settings.mirror.path)
+    files = QuarantineFiles(*folder_of(settings))
     records = files.records()
     topics = {record.table: record.topic for record in records.values()}
     wanted = list(records) if every else []

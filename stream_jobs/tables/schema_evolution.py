@@ -160,11 +160,16 @@ class SchemaEvolution:
         """Follow the list that the rows in `used` have; return whether it is another one.
 
         It is followed now, or with the files that the next round writes. Shards of one mirror take
-        turns. Raises ShardOvertaken if another one has changed the types of columns.
+        turns. Raises ShardOvertaken if another one has changed the types of columns, and
+        CommitConflict if another process has committed meanwhile.
         """
         state = self._state
         with own.delta.turn():
             step = self._services.rules.next(state.topic, self.schema, own, used, state.mode)
+            if step is not None and step.is_shared:
+                own.take_turn()
+                # Others may have changed the columns before that.
+                step = self._services.rules.next(state.topic, self.schema, own, used, state.mode)
             if step is not None:
                 self._begin(own, step)
         return step is not None

@@ -22,6 +22,7 @@ from stream_jobs.errors import MirrorError, shard_errors
 from stream_jobs.source.column_types import holds_all_values
 from stream_jobs.source.table_schema import OWN_PREFIX
 from stream_jobs.tables.column_changes import RETIRED, TYPE_KEY, ColumnChange
+from stream_jobs.tables.mirror_metadata import PREFIX_PROPERTY
 
 # Lists of some mirrors with hundreds of shards, of a few kilobytes each.
 _LISTS_KEPT: Final = 4096
@@ -42,6 +43,11 @@ class ShardList(NamedTuple):
         columns = tuple(columns)
         retired = {c.field_id: str(c.metadata[RETIRED]) for c in columns if RETIRED in c.metadata}
         return cls(properties, tuple(column.field_id for column in columns), retired)
+
+    @property
+    def prefix(self) -> str | None:
+        """The prefix of its topics; None if the list is not of a mirror that pipelines share."""
+        return self.properties.get(PREFIX_PROPERTY)
 
     def write(self) -> str:
         """Return the JSON that the log holds."""

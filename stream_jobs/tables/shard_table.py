@@ -14,10 +14,16 @@ the files of the shard, the types of columns, or all files, if they are written 
 shard is overtaken, and its round is run again.
 
 *Domains* of the log hold for each shard its list (`ShardList`) and its progress.
+
+*Turns.* A wider type writes all files again, and any commit in between would make that vain. Within
+a process, others wait. Other pipelines find a turn in the log, and leave the next version to it for
+a while.
 """
 
 import json
 import threading
+import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -43,9 +49,15 @@ from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
 
 LISTS: Final = f"{mirror_metadata.DOMAIN}/shard/"
 PROGRESS: Final = f"{mirror_metadata.DOMAIN}/progress/"
+TURN: Final = f"{mirror_metadata.DOMAIN}/turn"
 
 # So often another writer may be faster.
 TRIES: Final = 20
+
+# So long do other pipelines wait for a first turn, for the next one twice as long, and so on.
+_TURN_SECONDS: Final = 30.0
+_TURN_SECONDS_MAX: Final = 960.0
+_TURN_LOOK_SECONDS: Final = 0.2
 
 
 def shard_lists(whole: Snapshot) -> dict[str, ShardList]:
@@ -108,6 +120,34 @@ class SharedDelta:
     delta: DeltaTable
     # Whoever has it may commit.
     lock: threading.RLock = field(default_factory=threading.RLock)
+    # The last turn of this process, as the log has it, and how long the next one may last.
+    turn: str | None = None
+    turn_seconds: float = _TURN_SECONDS
+    # A turn of another process that was waited for in vain.
+    passed: str | None = None
+
+    def ends_turn(self, *, is_mine: bool) -> bool:
+        """Return whether a commit ends the turn in the log: one for which nobody waits any more.
+
+        `is_mine` says that the commit is that of the turn of this process, if there is one.
+        """
+        turn = self.delta.snapshot.domains.get(TURN)
+        if is_mine and turn is not None and turn == self.turn:
+            self.turn_seconds = _TURN_SECONDS
+            return True
+        return turn is not None and turn == self.passed
+
+    def await_turn(self) -> None:
+        """Wait while another process has a turn, but not for ever: it may be gone."""
+        turn = self.delta.snapshot.domains.get(TURN)
+        if turn is None or turn in (self.turn, self.passed):
+            return
+        until = time.monotonic() + min(json.loads(turn)["seconds"], _TURN_SECONDS_MAX)
+        while self.delta.refresh().domains.get(TURN) == turn:
+            if time.monotonic() >= until:
+                self.passed = turn
+                return
+            time.sleep(_TURN_LOOK_SECONDS)
 
 
 class ShardTable(DeltaTable):
@@ -131,6 +171,12 @@ class ShardTable(DeltaTable):
         """The files of all shards that `snapshot` belongs to, by path."""
         return self._base.files
 
+    @property
+    def is_newest(self) -> bool:
+        """Whether the newest version that any shard has read has the progress of `snapshot`."""
+        known = self._shared.delta.snapshot.domains.get(PROGRESS + self._shard)
+        return known == self.snapshot.domains[mirror_metadata.DOMAIN]
+
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Keep the other shards from committing meanwhile, and see what they have committed.
@@ -141,13 +187,46 @@ class ShardTable(DeltaTable):
             self._catch_up()
             yield
 
+    def take_turn(self) -> None:
+        """Let other pipelines wait for the next version, if there are any.
+
+        Raises CommitConflict if others have committed meanwhile.
+        """
+        shared = self._shared
+        with shared.lock:
+            prefixes = {each.prefix for each in shard_lists(shared.delta.snapshot).values()}
+            if len(prefixes) == 1:
+                return
+            facts = {"by": uuid.uuid4().hex, "seconds": shared.turn_seconds}
+            turn = json.dumps(facts)
+            change = TableCommit(domains={TURN: turn}, data_change=False)
+            for left in reversed(range(TRIES)):
+                shared.await_turn()
+                self._catch_up()
+                try:
+                    shared.delta.commit(change, "TURN")
+                except CommitConflict:
+                    if not left:
+                        raise
+                    shared.delta.refresh()
+                else:
+                    break
+            shared.turn = turn
+            shared.turn_seconds = min(2 * shared.turn_seconds, _TURN_SECONDS_MAX)
+            self._catch_up()
+
     def exclusive(self) -> AbstractContextManager[object]:
         return self._shared.lock
 
     def refresh(self) -> Snapshot:
-        """Read what others have committed, and return the newest version."""
+        """Read what others have committed, and return the newest version.
+
+        Raises ShardOvertaken if the shard was removed.
+        """
         with self._shared.lock:
-            self._shared.delta.refresh()
+            newest = self._shared.delta.refresh()
+            if LISTS + self._shard not in newest.domains:
+                raise self._overtaken()
             self._adopt()
         return self.snapshot
 
@@ -178,6 +257,7 @@ class ShardTable(DeltaTable):
 
     def _commit(self, base: Snapshot, change: TableCommit, operation: str) -> None:
         """Write the next version, with a change of the shard as it was in the version `base`."""
+        self._shared.await_turn()
         self._catch_up()
         whole = self._shared.delta
         values = {shard_column(whole.snapshot.metadata).physical_name: self._shard}
@@ -192,7 +272,10 @@ class ShardTable(DeltaTable):
             metadata = self._united(base, change.metadata)
             own = mirror_metadata.shard_properties(change.metadata.configuration)
             domains[LISTS + self._shard] = ShardList.of(change.metadata.columns, own).write()
-        whole.commit(replace(change, new=new, domains=domains, metadata=metadata), operation)
+        change = replace(change, new=new, domains=domains, metadata=metadata)
+        if self._shared.ends_turn(is_mine=metadata is not None):
+            change = replace(change, removed_domains=(TURN,))
+        whole.commit(change, operation)
         self._add_costs(whole.take_costs())
         self._adopt()
 

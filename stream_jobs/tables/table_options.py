@@ -33,10 +33,13 @@ def with_options(
     own: TableSettings,
     salt: str,
     older: Sequence[TableSchema],
+    prefix: str = "",
     *,
     is_named: bool,
 ) -> TableSchema:
     """Return the column list of the mirror of `schema`; `older` are earlier ones of the table.
+
+    `prefix` is that of the topics, if pipelines share the mirror.
 
     `is_named` says that the settings name this table alone, so that it has all of their columns.
     """
@@ -47,7 +50,7 @@ def with_options(
     before = older[-1].chosen if older else TableOptions()
     chosen = TableOptions(
         place=_place(own.name, schema.database, schema.table),
-        shard=_shard(own, schema),
+        shard=_shard(own, schema, prefix),
         hidden=labels,
         source=source,
         suspects=_suspects(before, labels, source),
@@ -57,6 +60,8 @@ def with_options(
     made = replace(schema, columns=columns, chosen=chosen)
     known = [*(name for schema in older for name in schema.chosen.source), *source]
     problem = _problem(schema, made, own, known if is_named else [])
+    if prefix and own.shard is None:
+        problem = Message(shard_errors.NOT_A_SHARD, {"table": schema.name})
     return made if problem is None else replace(made, chosen=replace(chosen, problem=problem))
 
 
@@ -100,14 +105,14 @@ def _place(template: str, database: str, table: str) -> tuple[str, str]:
     return filled(first), filled(second)
 
 
-def _shard(own: TableSettings, schema: TableSchema) -> Shard | None:
+def _shard(own: TableSettings, schema: TableSchema, prefix: str) -> Shard | None:
     """Return which shard of its mirror a table is; with an empty value if its name has none."""
     if own.shard is None:
         return None
     if own.shard.value:
-        return Shard(own.shard.column, own.shard.value)
+        return Shard(own.shard.column, own.shard.value, prefix)
     match = re.fullmatch(own.shard.pattern, schema.name)
-    return Shard(own.shard.column, "" if match is None else match["shard"] or "")
+    return Shard(own.shard.column, "" if match is None else match["shard"] or "", prefix)
 
 
 def _suspects(
@@ -207,11 +212,14 @@ class TableOptionsResolver:
         tables: Sequence[TableSettings],
         salt: str = "",
         formats: Collection[Format] = (),
+        prefix: str = "",
     ) -> None:
         """Look in `tables`, in their order; hashes begin with `salt`.
 
-        A table that chooses no formats has `formats`.
+        A table that chooses no formats has `formats`. `prefix` is that of the topics, if pipelines
+        share the mirror.
         """
+        self._prefix = prefix
         patterns = ((pattern.partition("."), own) for own in tables for pattern in own.match)
         self._choices = [(of, name, own) for (of, _, name), own in patterns]
         self._salt = salt
@@ -222,7 +230,8 @@ class TableOptionsResolver:
         """Return what the settings of a job choose."""
         salt = settings.mirror.hash_salt
         hidden = "" if salt is None else salt.get_secret_value()
-        return cls(settings.tables, hidden, settings.mirror.formats)
+        prefix = settings.kafka.topic_prefix if settings.mirror.shared else ""
+        return cls(settings.tables, hidden, settings.mirror.formats, prefix)
 
     def of(self, database: str, table: str) -> TableSettings:
         """Return the settings of `database.table`; the defaults if no pattern names it."""
@@ -231,6 +240,11 @@ class TableOptionsResolver:
     def place(self, database: str, table: str) -> tuple[str, str]:
         """Return the database and the name of the mirror of `database.table`."""
         return _place(self.of(database, table).name, database, table)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether pipelines share the mirror."""
+        return bool(self._prefix)
 
     @property
     def is_iceberg(self) -> bool:
@@ -247,7 +261,7 @@ class TableOptionsResolver:
         """Return a column list of the source as the mirror has it; `older` are earlier ones."""
         own = self.of(schema.database, schema.table)
         is_named = own is not _DEFAULT and len(own.match) == 1 and not is_pattern(own.match[0])
-        return with_options(schema, own, self._salt, older, is_named=is_named)
+        return with_options(schema, own, self._salt, older, self._prefix, is_named=is_named)
 
     @property
     def skipped(self) -> SkippedTables:

@@ -83,6 +83,8 @@ class TopicStates:
         self._choices = choices
         self._states: dict[str, TopicState] = {}
         self.merged = MergedTables(storage)
+        # Whether they have shards in the same tables.
+        self.has_other_pipelines = choices.is_shared
 
     def of(self, topic: str) -> TopicState:
         """Return the state of `topic`.

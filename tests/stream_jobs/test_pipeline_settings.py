@@ -34,6 +34,7 @@ def configuration(folder: Path, name: str, **changed: str) -> Path:
         "listen": f"127.0.0.1:{9000 + len(name)}",
         "log_level": "ERROR",
         "file": name,
+        "shared": "",
     } | changed
     file = folder / f"{keys['file']}.toml"
     file.write_text(
@@ -45,12 +46,17 @@ topic_prefix = "{keys["topic_prefix"]}"
 [mirror]
 path = "{keys["path"]}"
 checkpoint = "{keys["checkpoint"]}"
+{keys["shared"] and "shared = true"}
 [metrics]
 listen = "{keys["listen"]}"
 [log]
 format = "json"
 [spark]
 log_level = "{keys["log_level"]}"
+[[tables]]
+match = ["*.*"]
+name = "shop.{{table}}"
+shard = {{column = "region", value = "{name}"}}
 """,
         encoding="utf-8",
     )
@@ -83,6 +89,17 @@ def test_two_pipelines_in_each_others_way_are_refused_before_anything_is_written
     assert run_files([tmp_path], out) == 2
     assert told(out.getvalue())["code"] == code.code
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".toml", ".toml"]
+
+
+def test_two_pipelines_may_share_one_mirror_if_both_say_so(tmp_path: Path) -> None:
+    shop = configuration(tmp_path, SHOP, path=f"{tmp_path}/mirror", shared="yes")
+    crm = configuration(tmp_path, CRM, path=f"{tmp_path}/mirror/", shared="yes")
+    assert [each.name for each in load_pipelines([shop, crm])] == [SHOP, CRM]
+    for path, shared in (("mirror", ""), ("mirror/inside", "yes")):
+        crm = configuration(tmp_path, CRM, path=f"{tmp_path}/{path}", shared=shared)
+        with pytest.raises(ConfigError) as caught:
+            load_pipelines([shop, crm])
+        assert caught.value.code is setting_errors.MIRRORS_OVERLAP
 
 
 def test_a_folder_stands_for_its_files_and_an_empty_one_is_refused(tmp_path: Path) -> None:

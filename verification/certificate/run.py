@@ -16,6 +16,7 @@ from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.metadata import tag_of, tags
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
+from stream_jobs.pipeline_folder import folder_of
 from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
@@ -95,7 +96,7 @@ def certify(
     with Pipeline(settings, patience_seconds, rows_per_second) as pipeline:
         names = table_names(pipeline, patterns)
         storage = storage_of(mirror.mirror.path)
-        cut = CutStore(storage, mirror.mirror.path).latest()
+        cut = CutStore(*folder_of(mirror)).latest()
         if cut is None:
             raise MirrorError(cut_errors.NO_CUT, path=mirror.mirror.path, wanted="yet")
         progress.begin(len(names))

@@ -23,6 +23,7 @@ from stream_jobs.delta import parquet_file
 from stream_jobs.delta.compaction import CompactionLimits
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
+from stream_jobs.pipeline_folder import PipelineFolder
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.cut_coordinator import CutCoordinator
 from stream_jobs.run.cut_history import CutHistory
@@ -111,7 +112,14 @@ class Process:
         registry = SchemaRegistry(self.client, kafka.prefix)
         rules = SchemaRules(registry, "mirror", "error", "error")
         services = MirrorContext(
-            self.storage, "mirror", self.client, registry, rules, {}, accept_partitions=False
+            self.storage,
+            "mirror",
+            self.client,
+            registry,
+            rules,
+            {},
+            PipelineFolder(self.storage, "mirror"),
+            accept_partitions=False,
         )
         self.between: Callable[[], None] = lambda: None
         index = IndexFolder(str(folder / "indexes"), 1 << 20)

@@ -10,7 +10,8 @@ import pytest
 
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.errors import job_errors
-from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.pipeline_folder import Owner
+from stream_jobs.run.job_state import Ownership
 from stream_jobs.run.many_jobs import Pipeline, SharedOutput, run_pipelines
 from stream_jobs.run.metrics import JobMetrics
 from stream_jobs.run.status_lines import StatusLines

@@ -9,8 +9,9 @@ import pytest
 
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.pipeline_folder import Owner
 from stream_jobs.run.assembly import batch_applier
-from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.run.job_state import Ownership, claimed
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topics import OffsetRange
 from tests.foundation.errors.texts import text_of
@@ -18,8 +19,10 @@ from tests.integration.mirror.conftest import run_in_process
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from stream_jobs.apply.task_messages import PartResult, Task
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.topics import Kafka
 
@@ -120,6 +123,27 @@ def test_the_older_job_ends_at_its_next_batch_and_applies_nothing(kafka: Kafka, 
     client.close()
     assert caught.value.code == job_errors.TAKEN_OVER
     assert job.rows("items") == [(1,)]
+
+
+def test_a_job_that_was_replaced_meanwhile_sets_no_table_aside(kafka: Kafka, job: Job) -> None:
+    """The newer one has its own records of tables that cannot go on."""
+    table = SourceTable(kafka, "items", COLUMNS).create()
+    table.insert({"id": "no number"})
+    settings = job.settings()
+    client = KafkaClient(settings.kafka.facts())
+
+    def replaced(tasks: Sequence[Task]) -> list[PartResult]:
+        results = run_in_process(tasks)
+        claimed(settings)
+        return results
+
+    older = batch_applier(settings, client, replaced, lambda: 2)
+    ends = kafka.end_offsets(table.topic)
+    with pytest.raises(MirrorError) as caught:
+        older.apply([OffsetRange(table.topic, int(n), 0, end) for n, end in ends.items()])
+    client.close()
+    assert caught.value.code == job_errors.TAKEN_OVER
+    assert not (job.folder / "mirror" / "_cdc" / "quarantine").exists()
 
 
 def test_a_job_of_other_topics_does_not_start(kafka: Kafka, job: Job) -> None:

@@ -23,17 +23,23 @@ from stream_jobs.errors.shard_errors import (
     SHARD_REPLICA,
     SHARD_VALUE,
 )
+from stream_jobs.run.assembly import batch_applier
+from stream_jobs.run.cut_coordinator import CutCoordinator
 from stream_jobs.settings import load_settings
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.topics import OffsetRange
+from tests.integration.mirror.conftest import run_in_process
 from tests.integration.mirror.mode_story import Story
 from tests.integration.mirror.test_mode_stories import MODES, NOTE, RUNS, Death, mortal_commit
 from tests.integration.verification.pair import toml_value
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from connector.foundation.errors.code import ErrorCode
+    from stream_jobs.apply.task_messages import PartResult, Task
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.topics import Kafka
 
@@ -286,6 +292,41 @@ def test_a_cut_has_the_mirror_when_all_of_its_shards_have_come(kafka: Kafka, job
     assert ("2", 3, "z") in rows(job)
 
 
+def test_a_late_process_writes_no_cut_with_what_a_newer_one_has_applied(
+    kafka: Kafka, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = two(kafka, job)
+    end(kafka)
+    job.run(**merge())
+    storage = storage_of(str(job.folder / "mirror"))
+    before = read_cuts(storage)
+    one.insert({"id": 3, "name": "c"})
+    end(kafka)
+    kafka.settle()
+    came: list[int] = []
+
+    def slow(tasks: Sequence[Task]) -> list[PartResult]:
+        results = run_in_process(tasks)
+        if not came:
+            came.append(1)
+            other.insert({"id": 3, "name": "beyond"})
+            end(kafka)
+            with monkeypatch.context() as patched:
+                # It has not come to its cut yet.
+                patched.setattr(CutCoordinator, "finish", lambda *_: None)
+                job.run(**merge())
+        return results
+
+    settings = job.settings(**merge())
+    client = KafkaClient(settings.kafka.facts())
+    late = batch_applier(settings, client, slow, lambda: 2)
+    ends = kafka.end_offsets(one.topic)
+    report = late.apply([OffsetRange(one.topic, int(n), 0, at) for n, at in ends.items()])
+    client.close()
+    assert len(rows(job)) == 6
+    assert (report.cut, read_cuts(storage)) == (None, before)
+
+
 ONE = {"match": ["s.t"], "name": "a.b"}
 
 
@@ -317,7 +358,8 @@ def test_a_replica_of_shards_is_refused(tmp_path: Path) -> None:
 def refused(folder: Path, sections: dict[str, Any]) -> str:
     path = folder / "job.toml"
     kafka = 'kafka = {bootstrap_servers = ["b:1"], topic_prefix = "p"}'
-    lines = ['name = "n"', kafka, 'mirror = {path = "/m"}']
+    lines = ['name = "n"', kafka]
+    sections = {"mirror": {"path": "/m"}} | sections
     for name, section in sections.items():
         for each in section if isinstance(section, list) else [section]:
             lines.append(f"[[{name}]]" if isinstance(section, list) else f"[{name}]")

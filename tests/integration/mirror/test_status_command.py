@@ -16,8 +16,9 @@ from kafka.structs import TopicPartition
 from connector.foundation.table_view import TableView
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, job_errors, record_errors
+from stream_jobs.pipeline_folder import Owner
 from stream_jobs.run.commands import show_status
-from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.run.job_state import Ownership
 from stream_jobs.run.metrics_server import readyz
 from tests.stream_jobs.topics import SourceTable, column
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from stream_jobs.cuts import Cut, CutTable
+from connector.foundation.errors import ConfigError
+from stream_jobs.cuts import Cut, CutTable, cut_errors
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.cuts.reader import mirror_at
 from stream_jobs.delta.actions import Metadata
@@ -19,7 +20,9 @@ from stream_jobs.delta.housekeeping import clean_log, write_checkpoint
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError
+from stream_jobs.pipeline_folder import Owner, pipeline_folder
 from stream_jobs.run.commands import show_cuts
+from stream_jobs.run.job_state import Ownership
 from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
 
 if TYPE_CHECKING:
@@ -179,9 +182,26 @@ def test_the_command_prints_versions_as_json(storage: LocalStorage) -> None:
                 },
                 "left_out": {"shop.log": "it has no primary key, and so no mirror"},
                 "number": 7,
+                "shards": {},
                 "source_time": "1970-01-01T00:00:07.000+00:00",
                 "written": "1970-01-01T00:00:07.005+00:00",
                 "iceberg_tag": None,
             }
         ]
     }
+
+
+def test_a_shared_mirror_has_the_cuts_of_the_pipeline_that_is_named(storage: LocalStorage) -> None:
+    table = made(storage)
+    for prefix, number in (("eu", 1), ("us", 2)):
+        folder = pipeline_folder(storage.root, prefix)
+        owner = Owner(prefix, prefix, "host", 1, "2026-01-01T00:00:00+00:00", prefix, shared=True)
+        Ownership(folder.storage, folder.base, owner).claim()
+        put(LocalStorage(folder.base), table, number)
+    for prefix, number in (("eu", 1), ("us", 2)):
+        found = mirror_at(storage.root, prefix=prefix)
+        assert found.cut.number == number
+        assert found.tables["shop.orders"].path == f"{storage.root}/shop/orders"
+    with pytest.raises(ConfigError) as caught:
+        mirror_at(storage.root)
+    assert caught.value.code is cut_errors.PREFIX_MISSING

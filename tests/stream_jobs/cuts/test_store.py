@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import pytest
 
 from connector.foundation.errors import ConfigError
 from stream_jobs.cuts import Cut, CutTable, cut_at, latest_cut, read_cuts
-from stream_jobs.cuts.cut import CutStore
+from stream_jobs.cuts.cut import CutShards, CutStore
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.errors import MirrorError
 
@@ -213,3 +214,14 @@ def test_a_file_of_another_program_is_named(storage: LocalStorage, folder: str) 
         f"/data/mirror/_cdc/{folder}/{name} is not a file that this job has written; look at it; "
         "if another program wrote it, remove it"
     )
+
+
+def test_the_shards_of_a_cut_are_those_of_its_base(storage: LocalStorage) -> None:
+    store = CutStore(storage)
+    eu = {"shop.a": CutShards("region", ("eu",))}
+    both = {"shop.a": CutShards("region", ("eu", "us"))}
+    of = [{}, eu, eu, both]
+    written = [replace(cut(n), shards=shards) for n, shards in enumerate(of, 1)]
+    assert all(store.put(each) for each in written)
+    assert read_cuts(storage) == written
+    assert len(list(storage.list("_cdc/cut_tables"))) == 3

@@ -19,7 +19,8 @@ from stream_jobs.delta.object_storage import ObjectStorage
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.iceberg.publisher import Occasion, TablePublisher
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
-from stream_jobs.run.job_state import Owner, Ownership
+from stream_jobs.pipeline_folder import Owner
+from stream_jobs.run.job_state import Ownership
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles, ResumeRequest
 from tests.stream_jobs.bucket_server import (
     KEY,

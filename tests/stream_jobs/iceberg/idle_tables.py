@@ -24,6 +24,7 @@ from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
+from stream_jobs.pipeline_folder import PipelineFolder
 from stream_jobs.run.iceberg_publication import IcebergPublication, PublicationLimits
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.schema_registry import SchemaRegistry
@@ -70,8 +71,9 @@ class IdleMirror:
         registry = KnownSchemas(count, choices)
         storage = LocalStorage(root)
         rules = SchemaRules(registry, root, "null", "null")
+        folder = PipelineFolder(storage, root)
         services = MirrorContext(
-            storage, root, cast("Any", None), registry, rules, {}, accept_partitions=False
+            storage, root, cast("Any", None), registry, rules, {}, folder, accept_partitions=False
         )
         columns = new_columns([("id", pa.int64(), {})])
         self._storage = storage

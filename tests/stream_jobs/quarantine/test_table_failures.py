@@ -46,6 +46,8 @@ ENDS_THE_JOB = (
     job_errors.OWN_FILE,
     job_errors.OTHER_OWNER,
     job_errors.TAKEN_OVER,
+    job_errors.MIRROR_SHARED,
+    job_errors.OWNER_ALONE,
     job_errors.NOT_SET_ASIDE,
     setting_errors.CUTS_TOO_LONG,
     setting_errors.NO_DELTA,
@@ -58,6 +60,8 @@ ENDS_THE_JOB = (
     shard_errors.SHARD_NAME,
     shard_errors.SHARD_CLUSTER,
     shard_errors.SHARD_REPLICA,
+    shard_errors.SHARED_TABLES,
+    shard_errors.SHARED_ICEBERG,
     catalog_errors.UNUSABLE,
 )
 # They are no errors.
@@ -73,6 +77,7 @@ NEITHER = (
     cut_errors.NOT_COVERED,
     cut_errors.LOWER,
     cut_errors.NOT_A_GTID,
+    cut_errors.PREFIX_MISSING,
     cut_errors.NO_CUT,
     cut_errors.TABLE_GONE,
     job_errors.END_NOT_KEPT,

@@ -16,7 +16,8 @@ import pytest
 from connector.foundation.errors.message import Message
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.errors import MirrorError, job_errors
-from stream_jobs.run.job_state import Owner, RunFailure, RunRecord, job_status
+from stream_jobs.pipeline_folder import Owner
+from stream_jobs.run.job_state import RunFailure, RunRecord, job_status
 
 MESSAGE = Message(job_errors.SPARK_FAILED, {"kind": "KeyError", "said": "7"})
 OWNER = Owner.here("shop", "shop")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,9 +15,12 @@ from stream_jobs.apply.modes import MODES
 from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
-from stream_jobs.errors import CommitConflict, ShardOvertaken
+from stream_jobs.errors import CommitConflict, MirrorError, ShardOvertaken, shard_errors
+from stream_jobs.paths import pipeline_path
+from stream_jobs.pipeline_folder import owner_path
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import Shard, TableOptions, TableSchema
+from stream_jobs.tables import merged_table, shard_table
 from stream_jobs.tables.column_changes import all_columns
 from stream_jobs.tables.merged_table import MergedTable
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream_jobs.delta.actions import DataFile
+    from stream_jobs.delta.columns import Column
     from stream_jobs.tables.shard_table import ShardTable
 
 SEQ = PackedSequence(1, 1)
@@ -40,22 +47,22 @@ def merged_of(folder: Path) -> MergedTable:
     return MergedTable(LocalStorage(str(folder)), PATH)
 
 
-def schema_of(value: str) -> TableSchema:
-    chosen = TableOptions(place=("shop", "orders"), shard=Shard("shard", value))
+def schema_of(value: str, prefix: str = "") -> TableSchema:
+    chosen = TableOptions(place=("shop", "orders"), shard=Shard("shard", value, prefix))
     return TableSchema(f"shop_{value}", "orders", "s", SEQ, COLUMNS, chosen=chosen)
 
 
-def joined(merged: MergedTable, value: str) -> ShardTable:
+def joined(merged: MergedTable, value: str, prefix: str = "") -> ShardTable:
     """Return a new shard of a mirror."""
-    schema = schema_of(value)
+    schema = schema_of(value, prefix)
     return merged.add(schema, all_columns(schema), progress(0)[DOMAIN], {}, MODES["current"])
 
 
-def opened(folder: Path, value: str) -> ShardTable:
+def opened(folder: Path, value: str, prefix: str = "") -> ShardTable:
     """Return a shard as a process of its own sees it; the first time, it joins the mirror."""
-    merged, schema = merged_of(folder), schema_of(value)
-    known = merged.open(Shard("shard", value), schema.name, "")
-    return joined(merged, value) if known is None else known
+    merged, schema = merged_of(folder), schema_of(value, prefix)
+    known = merged.open(Shard("shard", value, prefix), schema.name, "")
+    return joined(merged, value, prefix) if known is None else known
 
 
 def file_of(own: ShardTable, *ids: int) -> DataFile:
@@ -146,3 +153,132 @@ def test_rows_that_another_program_has_rewritten_are_looked_up_again(tmp_path: P
     eu.refresh()
     assert file.path not in eu.snapshot.files
     assert rows(eu) == 2
+
+
+def test_two_pipelines_that_add_one_shard_are_told(tmp_path: Path) -> None:
+    """The second one has looked before the first one has added it."""
+    late = merged_of(tmp_path)
+    assert late.open(Shard("shard", "eu", "b"), "shop_eu.orders", "") is None
+    opened(tmp_path, "eu", "a")
+    with pytest.raises(MirrorError) as caught:
+        joined(late, "eu", "b")
+    assert caught.value.code is shard_errors.SHARD_TWICE
+    with pytest.raises(MirrorError) as caught:
+        opened(tmp_path, "eu", "b")
+    assert caught.value.code is shard_errors.SHARD_TWICE
+
+
+def test_a_shard_that_names_no_pipeline_is_one_of_the_first(tmp_path: Path) -> None:
+    opened(tmp_path, "eu")
+    opened(tmp_path, "eu", "a")
+    folder = LocalStorage(str(tmp_path / pipeline_path("b")))
+    folder.put_if_absent(owner_path(1), b"{}")
+    opened(tmp_path, "us", "b")
+    with pytest.raises(MirrorError) as caught:
+        opened(tmp_path, "eu", "b")
+    assert caught.value.code is shard_errors.SHARD_TWICE
+    whole = DeltaTable.open(LocalStorage(str(tmp_path)), PATH)
+    assert whole is not None
+    prefixes = {value: own.prefix for value, own in shard_table.shard_lists(whole.snapshot).items()}
+    assert prefixes == {"eu": None, "us": "b"}
+
+
+def rewritten(own: ShardTable) -> TableCommit:
+    """Return the commit that writes all files of all shards again, for a wider `id`."""
+    metadata = own.snapshot.metadata
+    columns = [replace_type(each) for each in metadata.columns]
+    files = tuple(own.all_files.values())
+    return TableCommit(
+        removed=files, metadata=replace(metadata, columns=tuple(columns)), domains=progress(9)
+    )
+
+
+def replace_type(column: Column) -> Column:
+    return column._replace(type=pa.int64()) if column.name == "id" else column
+
+
+def test_other_pipelines_wait_while_all_files_are_written_again(tmp_path: Path) -> None:
+    eu, us = opened(tmp_path, "eu", "a"), opened(tmp_path, "us", "b")
+    commit(us, 1, 1)
+    eu.refresh()
+    eu.take_turn()
+    refused: list[CommitConflict] = []
+
+    def go_on() -> None:
+        try:
+            commit(us, 2, 2)
+        except CommitConflict as error:
+            refused.append(error)
+
+    waiter = threading.Thread(target=go_on)
+    waiter.start()
+    waiter.join(0.5)
+    assert waiter.is_alive()
+    eu.commit(rewritten(eu), "CHANGE COLUMNS")
+    waiter.join(10)
+    assert not waiter.is_alive()
+    # Its commit did not fit any more, and its round is run again.
+    assert len(refused) == 1
+    us.refresh()
+    assert us.snapshot.domains == progress(1)
+    assert shard_table.TURN not in us.whole.snapshot.domains
+    commit(us, 2, 2)
+
+
+def test_nobody_waits_for_ever_for_a_process_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eu, us = opened(tmp_path, "eu", "a"), opened(tmp_path, "us", "b")
+    monkeypatch.setattr(shard_table, "_TURN_SECONDS_MAX", 0.3)
+    eu.refresh()
+    eu.take_turn()
+    assert json.loads(eu.whole.snapshot.domains[shard_table.TURN])["seconds"] == 30
+    commit(us, 1, 1)
+    assert shard_table.TURN not in us.whole.snapshot.domains
+    # The one whose turn it was comes too late, and begins again.
+    with pytest.raises(CommitConflict):
+        eu.commit(rewritten(eu), "CHANGE COLUMNS")
+    eu.refresh()
+    eu.take_turn()
+    eu.commit(rewritten(eu), "CHANGE COLUMNS")
+
+
+def test_nobody_takes_a_turn_in_a_mirror_of_one_pipeline(tmp_path: Path) -> None:
+    eu = opened(tmp_path, "eu")
+    opened(tmp_path, "us")
+    eu.refresh()
+    version = eu.snapshot.version
+    eu.take_turn()
+    assert eu.refresh().version == version
+
+
+def test_a_table_of_other_pipelines_is_read_before_a_cut_names_an_old_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merged = merged_of(tmp_path)
+    joined(merged, "eu", "a")
+    hour = 3_600_000
+    delta = merged.delta
+    assert delta is not None
+    # Of Delta's defaults: one week, and files are kept as long.
+    assert merged.kept_ms == 24 * 7 * hour * 3 / 4
+    us = opened(tmp_path, "us", "b")
+    merged.see()
+    assert delta.snapshot.version == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(merged_table, "SEEN_SHARE", 0)
+        assert merged.is_old
+        merged.see()
+    assert delta.snapshot.version == us.snapshot.version == 1
+    assert not merged.is_old
+
+
+def test_a_newer_process_of_the_pipeline_makes_a_shard_old(tmp_path: Path) -> None:
+    """So a late process writes no cut with what it has not applied."""
+    merged = merged_of(tmp_path)
+    late, newer = joined(merged, "eu", "a"), opened(tmp_path, "eu", "a")
+    commit(newer, 1, 1)
+    assert late.is_newest
+    assert merged.delta is not None
+    merged.delta.refresh()
+    assert not late.is_newest
