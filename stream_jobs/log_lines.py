@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from connector.foundation.ecs import as_ecs
 from connector.foundation.errors.message import visible_json
+from connector.foundation.errors.secrets_in_urls import value_without_secrets
 from connector.foundation.line_bounds import bounded
 from connector.foundation.record_formats import utc_text
 
@@ -31,7 +32,7 @@ class EcsLine:
             "timestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "level": "error" if event in _ERRORS else level,
             "event": event,
-            **bounded(facts),
+            **bounded(value_without_secrets(facts)),
         }
         return visible_json(self._named(None, "", entry), default=str)
 

@@ -14,6 +14,7 @@ import structlog
 from connector.cli.exit_codes import warn
 from connector.foundation.ecs import as_ecs
 from connector.foundation.errors.message import visible_fields, visible_json
+from connector.foundation.errors.secrets_in_urls import value_without_secrets
 from connector.foundation.line_bounds import bound_entry
 from connector.foundation.settings.configuration import load_settings, world_readable_warning
 from connector.foundation.settings.sections import LogSettings, Settings
@@ -56,6 +57,7 @@ def configure_logging(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _hide_secrets,
             *(() if events is None else (events.keep, partial(_drop_below, level))),
             bound_entry,
             *renderers,
@@ -72,6 +74,14 @@ def configure_logging(
     client.setLevel(logging.INFO if level == logging.DEBUG else logging.CRITICAL)
     client.propagate = False
     client.handlers = [_ClientHandler()]
+
+
+def _hide_secrets(
+    logger: object, method: str, entry: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Take passwords out of URLs: a processor of structlog."""
+    del logger, method
+    return {name: value_without_secrets(value) for name, value in entry.items()}
 
 
 def _drop_below(

@@ -17,6 +17,7 @@ from itertools import takewhile
 from typing import Any, Final, NamedTuple, NoReturn, TextIO
 
 from connector.foundation.errors.message import nearest
+from connector.foundation.errors.secrets_in_urls import without_secrets
 
 EXIT_USAGE: Final = 2
 
@@ -123,7 +124,9 @@ class ArgumentParser(argparse.ArgumentParser):
         """Print how the command is used and what is wrong, and end the process."""
         self.print_usage(sys.stderr)
         head = f"{_RED}error:{_PLAIN}" if has_colours(sys.stderr) else "error:"
-        self.exit(self._exit_code, f"Try '{self.prog} --help'.\n{head} {message}\n")
+        self.exit(
+            self._exit_code, f"Try '{self.prog} --help'.\n{head} {without_secrets(message)}\n"
+        )
 
     def print_help(self, file: Any = None) -> None:
         """Print the help, by default on standard output."""

@@ -40,6 +40,7 @@ from prometheus_client.registry import Collector
 from connector.foundation import http_server
 from connector.foundation.errors import ConfigError, DefiniteError, TransientError, fields
 from connector.foundation.errors.message import Message, visible_fields
+from connector.foundation.errors.secrets_in_urls import value_without_secrets
 from connector.foundation.http_server import Endpoints
 from stream_jobs.cuts import cut_errors
 from stream_jobs.errors import MirrorError
@@ -64,7 +65,7 @@ class ReplicaLines:
     def write(self, event: str, **facts: Any) -> None:
         """Write the line of an event."""
         if self._is_console:
-            text = _sentence(event, visible_fields(facts))
+            text = _sentence(event, visible_fields(value_without_secrets(facts)))
             line = f"{line_time(time.time(), self._out.isatty())}  {text}" if text else ""
         else:
             line = self._line.text(event, facts)

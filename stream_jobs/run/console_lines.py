@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from connector.foundation.errors.message import Message, visible, visible_fields
+from connector.foundation.errors.secrets_in_urls import value_without_secrets, without_secrets
 from stream_jobs.log_lines import line_time
 from stream_jobs.run.status_lines import StatusLines
 
@@ -134,7 +135,7 @@ class TerminalLines(StatusLines):
         """Show what takes a while, until the next line."""
         with self._turn:
             self._idle_since = None
-            self._show(visible(what))
+            self._show(visible(without_secrets(what)))
 
     def fail(self, message: Message) -> None:
         """Write the error in red, and on standard error, unless that is the same terminal."""
@@ -149,10 +150,10 @@ class TerminalLines(StatusLines):
 
     def write_trace(self, error: BaseException) -> None:
         """Write the stack trace of an error on standard error."""
-        sys.stderr.write("".join(traceback.format_exception(error)))
+        sys.stderr.write(without_secrets("".join(traceback.format_exception(error))))
 
     def _line_of(self, event: str, given: dict[str, Any]) -> Text | None:
-        fields = visible_fields(given)
+        fields = visible_fields(value_without_secrets(given))
         match event:
             case "batch_applied" | "retried":
                 return self._batch(fields)

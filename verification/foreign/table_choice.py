@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import ConfigError
+from connector.foundation.errors.secrets_in_urls import without_secrets
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.sections import Section
 from connector.stream.snapshot.copy_requests import names_ignore_case
@@ -207,13 +208,14 @@ def _choice(text: str, name: str, target: str) -> TableChoice:
 
 def _shown(text: str) -> str:
     """Return a text with a URL, without its password and the values of its options."""
-    head, at, rest = text.rpartition("@")
-    scheme, slashes, account = head.partition("://")
-    shown = f"{scheme}{slashes}{account.partition(':')[0]}{at}{rest}"
-    kind, slashes, url = shown.partition("://")
+    kind, slashes, url = without_secrets(text).partition("://")
+    if not slashes and not _OF_FILES.search(kind):
+        # The slashes may have been forgotten, not the password.
+        head, at, place = text.rpartition("@")
+        return f"{head.partition(':')[0]}:{place}" if at else text
     place, mark, query = url.partition("?")
     if not mark or _OF_FILES.search(kind):
-        return shown
+        return f"{kind}{slashes}{url}"
     options = [option.partition("=") for option in query.split("&")]
     names = "&".join(
         f"{name}{equals}{value}" if name in _SHOWN_OPTIONS else name

@@ -15,6 +15,7 @@ from string import Formatter
 from typing import Any, Final
 
 from connector.foundation.errors.code import End, ErrorCode
+from connector.foundation.errors.secrets_in_urls import without_secrets
 
 
 class Words(Enum):
@@ -149,16 +150,17 @@ class Message:
             members = sorted(fact, key=str) if isinstance(fact, (set, frozenset)) else fact
             if form == "lines":
                 return "".join(
-                    f"\n  {self._nested(member) or visible(str(member))}" for member in members
+                    f"\n  {self._nested(member) or visible(without_secrets(str(member)))}"
+                    for member in members
                 )
             return ", ".join(self._shown(member, form, conversion) for member in members)
         nested = self._nested(fact)
         if nested is not None:
             return nested.what if form == "what" else nested.text
         if form == "lines":
-            return visible_lines(str(fact))
+            return visible_lines(without_secrets(str(fact)))
         form = "" if form == "what" else form
-        return visible(format(repr(fact) if conversion == "r" else fact, form))
+        return visible(without_secrets(format(repr(fact) if conversion == "r" else fact, form)))
 
     def _nested(self, fact: object) -> "Message | None":
         """Return the message of a fact that is an error or a message, in the same words."""

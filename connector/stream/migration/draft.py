@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message, visible
+from connector.foundation.errors.secrets_in_urls import without_secrets
 from connector.foundation.settings.toml_text import toml_value
 from connector.stream.migration import migration_errors
 from connector.stream.migration.kafka_connect import REFERENCE, ConnectorFile
@@ -145,7 +146,8 @@ class Draft:
     def _list(self, title: str, name: str, text: str) -> None:
         value = self.connector.properties.get(name)
         shown = "" if value is None else f" = {_value_text(name, value)}"
-        self._lists.setdefault(title, []).append(visible(f"{name}{shown}: {text}"))
+        line = without_secrets(f"{name}{shown}: {text}")
+        self._lists.setdefault(title, []).append(visible(line))
         self.left.pop(name, None)
 
     def text(self) -> str:

@@ -55,6 +55,7 @@ def test_passwords_are_not_shown(target: str, shown: str) -> None:
         "mysql://audit:p[word]x@db2/shop.orders",
         "mysql://audit:12/word@db2/shop.orders",
         "iceberg-rest:http://audit:p[word]x@db2/?table=shop.orders",
+        "mysql:audit:word@db2/shop.orders",
     ],
 )
 def test_a_password_that_is_not_encoded_is_not_shown(place: str) -> None:
@@ -79,6 +80,7 @@ def test_a_password_that_is_not_encoded_is_not_shown(place: str) -> None:
         ),
         # A certificate names all of a path.
         ("delta:s3://lake/a?b=c", "delta:s3://lake/a?b=c"),
+        ("delta:/lake/a@b", "delta:/lake/a@b"),
     ],
 )
 def test_values_of_options_are_not_shown(target: str, shown: str) -> None:
