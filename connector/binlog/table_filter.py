@@ -131,6 +131,12 @@ class TableFilter:
             return database.lower(), table.lower()
         return database, table
 
+    def same_name(self, one: tuple[str, str], other: tuple[str, str]) -> bool:
+        """Return whether the server takes two names for those of one table."""
+        if self._ignores_case:
+            return one[0].lower() == other[0].lower() and one[1].lower() == other[1].lower()
+        return one == other
+
     def may_name(self, database: str, table: str) -> bool:
         """Return whether a statement that names `database.table` may concern a followed table.
 

@@ -1,7 +1,8 @@
-"""Loads the configuration of `run`, and adapts it to a server with names in lower case.
+"""Loads the configuration of `run`, and adapts it to a server with names in any case.
 
 Some parts can be read from a configuration that has mistakes, to report these. With
-lower_case_table_names = 1, a server has all names in lower case, and so have its patterns.
+lower_case_table_names = 1, a server has all names in lower case, and with 2, as they were written;
+with both, it takes names for the same that differ in case, and so do the patterns.
 """
 
 from collections.abc import Iterator, Mapping
@@ -74,10 +75,10 @@ _Section = TypeVar("_Section", bound=BaseModel)
 
 
 def in_lower_case(settings: Settings) -> Settings:
-    """Return settings whose patterns of tables are in lower case."""
+    """Return settings whose patterns of tables are in lower case, and match names in any case."""
     envelope, signals = settings.envelope, settings.signals
-    routes = [_with(each, tables=each.tables.lower()) for each in envelope.routes]
-    filters = [_with(each, tables=each.tables.lower()) for each in envelope.filters]
+    routes = [each.in_any_case(tables=each.tables.lower()) for each in envelope.routes]
+    filters = [each.in_any_case(tables=each.tables.lower()) for each in envelope.filters]
     changed = {
         "routes": routes,
         "filters": filters,
@@ -87,13 +88,13 @@ def in_lower_case(settings: Settings) -> Settings:
     }
     if envelope.outbox is not None:
         tables = [each.lower() for each in envelope.outbox.tables]
-        changed["outbox"] = _with(envelope.outbox, tables=tables)
+        changed["outbox"] = envelope.outbox.in_any_case(tables=tables)
     if signals.table is not None:
         signals = _with(signals, table=signals.table.lower())
     return _with(
         settings,
         source=source_in_lower_case(settings.source),
-        envelope=_with(envelope, **changed),
+        envelope=envelope.in_any_case(**changed),
         signals=signals,
     )
 
@@ -104,13 +105,13 @@ def _message_key_in_lower_case(text: str) -> str:
 
 
 def source_in_lower_case(source: SourceSettings) -> SourceSettings:
-    """Return a source whose patterns of tables and of their columns are in lower case."""
+    """Return a source whose patterns are in lower case, and match tables in any case."""
     names = ("tables", "exclude_tables", "columns", "exclude_columns")
     masks = [
         _with(mask, columns=[pattern.lower() for pattern in mask.columns]) for mask in source.masks
     ]
     lower = {name: [pattern.lower() for pattern in getattr(source, name)] for name in names}
-    return _with(source, masks=masks, **lower)
+    return source.in_any_case(masks=masks, **lower)
 
 
 def _with(section: _Section, **changed: object) -> _Section:

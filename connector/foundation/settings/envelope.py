@@ -2,15 +2,20 @@
 
 import json
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, PrivateAttr, model_validator
 
 from connector.foundation.contract import is_topic_name
 from connector.foundation.record_formats import KeyFormat, ValueFormat
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.file_settings import UnfitValueError
-from connector.foundation.settings.values import ColumnPattern, FlatField, MessageKey, TablePattern
+from connector.foundation.settings.values import (
+    ColumnPattern,
+    FlatField,
+    MessageKey,
+    TablePattern,
+)
 
 
 def _topic(*names: str) -> AfterValidator:
@@ -34,19 +39,34 @@ def _as_event_header(value: str) -> str:
     return value
 
 
-class FilterSettings(BaseModel):
-    """Leaves out the rows of some tables that do not meet a condition: Debezium's Filter."""
+class TableNames(BaseModel):
+    """Base of settings with patterns of tables."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    _ignores_case: bool = PrivateAttr(default=False)
+
+    @property
+    def ignores_case(self) -> bool:
+        """Whether the server takes names of tables for the same that differ in case."""
+        return self._ignores_case
+
+    def in_any_case(self, **changed: object) -> Self:
+        """Return a copy for such a server, with other values."""
+        copy = self.model_copy(update=changed)
+        copy._ignores_case = True  # noqa: SLF001 - of this class
+        return copy
+
+
+class FilterSettings(TableNames):
+    """Leaves out the rows of some tables that do not meet a condition: Debezium's Filter."""
 
     tables: TablePattern
     where: str
 
 
-class RouteSettings(BaseModel):
+class RouteSettings(TableNames):
     """Sends the rows of several tables to one topic: Debezium's ByLogicalTableRouter."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     tables: TablePattern  # topic.regex
     # topic.replacement; {database} and {table} stand for the names of the table.
@@ -55,10 +75,8 @@ class RouteSettings(BaseModel):
     key_field: str = "__dbz__physicalTableIdentifier"
 
 
-class OutboxSettings(BaseModel):
+class OutboxSettings(TableNames):
     """Tables whose new rows are events for other programs: Debezium's EventRouter."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     tables: list[TablePattern] = []
     id: str = "id"  # table.field.event.id
@@ -84,10 +102,8 @@ class OutboxSettings(BaseModel):
         return self
 
 
-class EnvelopeSettings(BaseModel):
+class EnvelopeSettings(TableNames):
     """How rows look in Kafka."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     profile: Literal["exact", "debezium"] = "exact"
     # All others are for the profile `debezium`; the comments name Debezium's option.
@@ -159,4 +175,5 @@ class EnvelopeSettings(BaseModel):
             "flat_fields": tuple(self.flat_fields),
             "source_types": tuple(self.source_types),
             "source_types_by_type": tuple(self.source_types_by_type),
+            "ignores_case": self.ignores_case,
         }

@@ -20,7 +20,7 @@ from connector.foundation.errors import ConfigError, SourceUnavailable
 from connector.foundation.record_formats import REGISTERED, SubjectStrategy
 from connector.foundation.settings import settings_errors, values
 from connector.foundation.settings.credentials import KafkaLogin, command_secret, read_secret
-from connector.foundation.settings.envelope import EnvelopeSettings, Topic
+from connector.foundation.settings.envelope import EnvelopeSettings, TableNames, Topic
 from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
 from connector.foundation.settings.log_folder import require_fit
 
@@ -65,7 +65,7 @@ class MaskSettings(Section):
         return self
 
 
-class SourceSettings(Section):
+class SourceSettings(Section, TableNames):
     """The server whose changes are read."""
 
     host: str = "127.0.0.1"

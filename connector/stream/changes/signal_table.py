@@ -8,6 +8,7 @@ from typing import Final, final
 
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.rows_header import INSERT
+from connector.binlog.table_filter import TableFilter
 
 _COLUMNS: Final = 3
 
@@ -16,20 +17,18 @@ _COLUMNS: Final = 3
 class SignalTable:
     """Keeps the signals of the stream until they are done."""
 
-    def __init__(self, database: str, table: str) -> None:
-        """Take the new rows of a table."""
-        self._database = database
-        self._table = table
+    def __init__(self, database: str, table: str, tables: TableFilter) -> None:
+        """Take the new rows of a table, whose name `tables` compares."""
+        self._name = (database, table)
+        self._tables = tables
         # Id, type and data of each signal; what is no text is "".
         self.seen: list[tuple[str, str, str]] = []
 
     def take(self, rows: RowsEvent) -> None:
         """Keep the signals of an event; raises EventError for a row that cannot be read."""
         table_map = rows.table_map
-        if (
-            rows.kind is not INSERT
-            or table_map.table != self._table
-            or table_map.schema != self._database
+        if rows.kind is not INSERT or not self._tables.same_name(
+            self._name, (table_map.schema, table_map.table)
         ):
             return
         for row in rows.rows():

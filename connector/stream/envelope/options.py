@@ -8,7 +8,6 @@ https://debezium.io/documentation/reference/stable/transformations/topic-routing
 """
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Final
 
 from connector.foundation.contract import row_topic, topic_part
@@ -17,7 +16,7 @@ from connector.foundation.record_formats import SubjectStrategy
 from connector.stream.envelope import record_errors
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.debezium.registry_schemas import SchemaIds
-from connector.stream.envelope.schemas.column_rules import ColumnRules
+from connector.stream.envelope.schemas.column_rules import ColumnRules, is_named
 
 _DATABASE: Final = "{database}"
 _TABLE: Final = "{table}"
@@ -31,10 +30,12 @@ class Route:
     table: str
     topic: str  # {database} and {table} stand for the names of the table
     key_field: str  # what keys have in addition: the topic that the table would have; "" for none
+    # Whether the server takes names of tables for the same that differ in case.
+    ignores_case: bool = False
 
     def takes(self, database: str, table: str) -> bool:
         """Return whether it sends the rows of a table."""
-        return fnmatchcase(database, self.database) and fnmatchcase(table, self.table)
+        return is_named(database, table, self.database, self.table, self.ignores_case)
 
     def of(self, database: str, table: str) -> str:
         """Return the topic of a table that it takes."""
@@ -149,12 +150,13 @@ class OutboxOptions:
     value_format: str = "json"
     stops_at_updates: bool = False
     expands_payload: bool = False  # whether a JSON text is the value that it says
+    ignores_case: bool = False  # as in Route
 
     def takes(self, database: str, table: str) -> bool:
         """Return whether a table is an outbox."""
         parts = (pattern.partition(".") for pattern in self.tables)
         return any(
-            fnmatchcase(database, first) and fnmatchcase(table, last) for first, _, last in parts
+            is_named(database, table, first, last, self.ignores_case) for first, _, last in parts
         )
 
     def may_have(self, topic: str) -> bool:

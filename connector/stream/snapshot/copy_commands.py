@@ -194,7 +194,7 @@ def signal_rows(settings: Settings, tables: TableFilter) -> SignalTable | None:
     database, _, table = name.partition(".")
     if not tables.follows(database, table):
         raise ConfigError(copy_errors.SIGNALS_NOT_FOLLOWED, table=name)
-    return SignalTable(database, table)
+    return SignalTable(database, table, tables)
 
 
 def signal_handlers(copies: Copies, tables: TableFilter) -> dict[str, SignalHandler]:

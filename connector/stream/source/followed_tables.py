@@ -12,6 +12,7 @@ from connector.binlog.table_filter import SYSTEM_DATABASES, TableFilter
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import UnsupportedChange
 from connector.foundation.errors.message import Message
+from connector.foundation.settings.configuration import source_in_lower_case
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import ServerIdentity
@@ -86,7 +87,7 @@ def check_columns(
 
     Raises SourceUnavailable if the connection breaks.
     """
-    chosen = column_choice(settings)
+    chosen = column_choice(source_in_lower_case(settings) if ignores_case(server) else settings)
     if chosen is None:
         return
     followed = followed_table_filter(server, settings)

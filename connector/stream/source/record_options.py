@@ -36,6 +36,7 @@ def outbox_form(settings: envelope.OutboxSettings) -> OutboxOptions | None:
         settings.value_format,
         stops_at_updates=settings.on_update == "stop",
         expands_payload=settings.expand_payload,
+        ignores_case=settings.ignores_case,
     )
 
 
@@ -48,19 +49,22 @@ def column_choice(settings: SourceSettings) -> column_rules.ColumnRules | None:
     """Return what is chosen; None if records have all columns as they are."""
     if not (settings.columns or settings.exclude_columns or settings.masks):
         return None
+    ignores_case = settings.ignores_case
     return column_rules.ColumnRules(
-        _column_patterns(settings.columns),
-        _column_patterns(settings.exclude_columns),
-        [_column_rule(mask) for mask in settings.masks],
+        _column_patterns(settings.columns, ignores_case=ignores_case),
+        _column_patterns(settings.exclude_columns, ignores_case=ignores_case),
+        [_column_rule(mask, ignores_case=ignores_case) for mask in settings.masks],
     )
 
 
-def _column_patterns(texts: Iterable[str]) -> tuple[column_rules.ColumnPattern, ...]:
-    return tuple(map(column_rules.ColumnPattern.parse, texts))
+def _column_patterns(
+    texts: Iterable[str], *, ignores_case: bool
+) -> tuple[column_rules.ColumnPattern, ...]:
+    return tuple(column_rules.ColumnPattern.parse(text, ignores_case) for text in texts)
 
 
-def _column_rule(mask: MaskSettings) -> column_rules.ColumnRule:
-    patterns = _column_patterns(mask.columns)
+def _column_rule(mask: MaskSettings, *, ignores_case: bool) -> column_rules.ColumnRule:
+    patterns = _column_patterns(mask.columns, ignores_case=ignores_case)
     if mask.chars is not None:
         return column_rules.ColumnRule(patterns, column_rules.MASK, mask.chars)
     if mask.truncate is not None:
@@ -77,7 +81,7 @@ def table_topics(settings: Settings) -> Topics:
 
 def _route(settings: envelope.RouteSettings) -> Route:
     database, _, table = settings.tables.partition(".")
-    return Route(database, table, settings.topic, settings.key_field)
+    return Route(database, table, settings.topic, settings.key_field, settings.ignores_case)
 
 
 def record_options(

@@ -10,7 +10,6 @@ texts, which depends on the collation. Texts are equal if their characters are.
 import re
 from collections.abc import Sequence
 from decimal import Decimal
-from fnmatch import fnmatchcase
 from typing import Any, Final, NoReturn, final
 
 from sqlglot import expressions as exp
@@ -20,6 +19,7 @@ from connector.foundation.errors.code import ErrorCode
 from connector.foundation.settings.envelope import FilterSettings
 from connector.stream.envelope.debezium import filter_terms, row_filter
 from connector.stream.envelope.debezium.filter_terms import Term
+from connector.stream.envelope.schemas.column_rules import is_named
 from connector.stream.source import table_errors
 from connector.stream.source.condition_parser import Condition
 
@@ -231,7 +231,7 @@ class ConditionFilters(row_filter.RowFilters):
 
     def __init__(self, settings: Sequence[FilterSettings]) -> None:
         """Read the conditions; raises ConfigError for one that cannot be evaluated here."""
-        self._conditions: list[tuple[str, str, exp.Expr]] = []
+        self._conditions: list[tuple[str, str, bool, exp.Expr]] = []
         for setting in settings:
             database, _, table = setting.tables.partition(".")
             try:
@@ -239,15 +239,15 @@ class ConditionFilters(row_filter.RowFilters):
                 _require_evaluable(tree)
             except ConfigError as error:
                 raise ConfigError(table_errors.FILTER, tables=setting.tables, why=error) from error
-            self._conditions.append((database, table, tree))
+            self._conditions.append((database, table, setting.ignores_case, tree))
 
     def of(self, table: row_filter.FilteredTable) -> row_filter.RowFilter | None:
         """Return the filter of a column list; raises UnsupportedChange as `RowFilters.of`."""
         binding = FilterBinding(table)
         terms = [
             binding.truth(tree)
-            for database, name, tree in self._conditions
-            if fnmatchcase(table.database, database) and fnmatchcase(table.name, name)
+            for database, name, ignores_case, tree in self._conditions
+            if is_named(table.database, table.name, database, name, ignores_case)
         ]
         return (
             row_filter.RowFilter(table, binding.indexes, filter_terms.every(terms))

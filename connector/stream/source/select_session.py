@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from typing import Self
 
 from connector.foundation.errors import SourceUnavailable
+from connector.foundation.settings.configuration import source_in_lower_case
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication import dump_errors
 from connector.replication.protocol.result_set import (
@@ -46,6 +47,8 @@ _SOME_SETTINGS = {
     "max_execution_time": "0",
     "max_statement_time": "0.000000",
 }
+# Whether names of tables are the same that differ in case: 1 and 2.
+_CASE = "lower_case_table_names"
 # Independent of the server's default: committed rows only, and one view in a transaction.
 _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 
@@ -66,21 +69,23 @@ class SelectSession:
         server = MysqlServer.connect(settings)
         self.identity: ServerIdentity = server.identity
         self.name = server.name
-        # What records have of a table's columns.
-        self.chosen_columns = column_choice(settings)
         self._socket = SharedSocket(server.detach())
         self._timeout_seconds = settings.read_timeout_seconds + statement_seconds
         try:
             self.query(_SETTINGS)
             self.query(_ISOLATION)
-            names = ", ".join(f"'{name}'" for name in _SOME_SETTINGS)
-            for row in self.query(f"SHOW VARIABLES WHERE Variable_name IN ({names})"):
-                name = row["Variable_name"] or ""
-                if row["Value"] != _SOME_SETTINGS[name]:
-                    self.query(f"SET SESSION {name} = {_SOME_SETTINGS[name]}")
+            names = ", ".join(f"'{name}'" for name in (_CASE, *_SOME_SETTINGS))
+            found = self.query(f"SHOW VARIABLES WHERE Variable_name IN ({names})")
+            values = {row["Variable_name"] or "": row["Value"] for row in found}
+            for name, value in _SOME_SETTINGS.items():
+                if values.get(name, value) != value:
+                    self.query(f"SET SESSION {name} = {value}")
         except BaseException:
             self.close()
             raise
+        own = settings if values[_CASE] == "0" else source_in_lower_case(settings)
+        # What records have of a table's columns.
+        self.chosen_columns = column_choice(own)
 
     @classmethod
     def on(

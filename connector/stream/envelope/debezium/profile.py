@@ -49,6 +49,8 @@ class DebeziumProfile:
     # datatype.propagate.source.type, as database.table.TYPE
     source_types_by_type: tuple[str, ...] = ()
     filters: RowFilters | None = None  # the transformation Filter
+    # Whether the server takes names of tables for the same that differ in case.
+    ignores_case: bool = False
 
     @property
     def is_flat(self) -> bool:

@@ -19,6 +19,20 @@ _LABELS: Final = frozenset({"enum", "set"})
 _ANY: Final = frozenset("*?[")
 
 
+def is_named(
+    database: str, table: str, of_database: str, of_table: str, ignores_case: bool
+) -> bool:
+    """Return whether the patterns of a database and of a table match a table.
+
+    `ignores_case` says that the server takes names for the same that differ in case: it may have
+    written them in any.
+    """
+    if ignores_case:
+        database, table = database.lower(), table.lower()
+        of_database, of_table = of_database.lower(), of_table.lower()
+    return fnmatchcase(database, of_database) and fnmatchcase(table, of_table)
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnPattern:
     """`database.table.column`, with `*`, `?` and `[...]` in each part."""
@@ -27,16 +41,18 @@ class ColumnPattern:
     database: str
     table: str
     column: str  # in lower case, as names of columns have none
+    # Whether the server takes names of tables for the same that differ in case.
+    ignores_case: bool = False
 
     @classmethod
-    def parse(cls, text: str) -> "ColumnPattern":
+    def parse(cls, text: str, ignores_case: bool = False) -> "ColumnPattern":
         """Return the pattern of a text that has its three parts."""
         database, table, column = text.split(".", 2)
-        return cls(text, database, table, column.lower())
+        return cls(text, database, table, column.lower(), ignores_case)
 
     def names_table(self, database: str, table: str) -> bool:
         """Return whether it can match columns of a table."""
-        return fnmatchcase(database, self.database) and fnmatchcase(table, self.table)
+        return is_named(database, table, self.database, self.table, self.ignores_case)
 
     def matches(self, column: str) -> bool:
         """Return whether it matches a column of a table that it names."""

@@ -33,8 +33,8 @@ def source_type(column: SchemaColumn, schema: TableSchema, form: DebeziumProfile
         return {}
     name, length = _name(column, schema), _length(column, schema)
     if not (
-        _matches(form.source_types, schema, column["name"])
-        or _matches(form.source_types_by_type, schema, name)
+        _matches(form, form.source_types, schema, column["name"])
+        or _matches(form, form.source_types_by_type, schema, name)
     ):
         return {}
     facts = {"type": name}
@@ -46,10 +46,13 @@ def source_type(column: SchemaColumn, schema: TableSchema, form: DebeziumProfile
     return {f"{_PARAMETER}{key}": value for key, value in facts.items()}
 
 
-def _matches(patterns: tuple[str, ...], schema: TableSchema, name: str) -> bool:
+def _matches(
+    form: DebeziumProfile, patterns: tuple[str, ...], schema: TableSchema, name: str
+) -> bool:
+    found = (ColumnPattern.parse(text, form.ignores_case) for text in patterns)
     return any(
         pattern.names_table(schema.database, schema.table) and pattern.matches(name)
-        for pattern in map(ColumnPattern.parse, patterns)
+        for pattern in found
     )
 
 

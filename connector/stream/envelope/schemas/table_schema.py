@@ -14,7 +14,6 @@ same words, those of SHOW CREATE TABLE on MySQL 8.0 and later.
 import hashlib
 import json
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Final
 
 from connector.binlog.columns.column import CHARACTERS, INTEGERS, Column, Family
@@ -25,7 +24,7 @@ from connector.stream.envelope import record_errors
 from connector.stream.envelope.debezium.profile import DebeziumProfile
 from connector.stream.envelope.debezium.row_filter import FilteredTable
 from connector.stream.envelope.schemas.column_masks import TextTransform
-from connector.stream.envelope.schemas.column_rules import ColumnRules
+from connector.stream.envelope.schemas.column_rules import ColumnRules, is_named
 
 # By the bytes that count the length of a value.
 _SIZES: Final = ("", "tiny", "", "medium", "long")
@@ -277,7 +276,7 @@ def record_key_indexes(schema: TableSchema, form: DebeziumProfile | None) -> tup
     places = {column["name"].lower(): n for n, column in enumerate(schema.columns)}
     indexes: list[int] = []
     for database, table, names in map(_parts, form.message_keys):
-        if not (fnmatchcase(schema.database, database) and fnmatchcase(schema.table, table)):
+        if not is_named(schema.database, schema.table, database, table, form.ignores_case):
             continue
         for name in names:
             place = places.get(name.lower())
@@ -293,7 +292,7 @@ def record_key_indexes(schema: TableSchema, form: DebeziumProfile | None) -> tup
 def has_message_key(schema: TableSchema, form: DebeziumProfile) -> bool:
     """Return whether the settings choose the key of a table's records."""
     return any(
-        fnmatchcase(schema.database, database) and fnmatchcase(schema.table, table)
+        is_named(schema.database, schema.table, database, table, form.ignores_case)
         for database, table, _ in map(_parts, form.message_keys)
     )
 
