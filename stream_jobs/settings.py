@@ -24,7 +24,7 @@ from pydantic_settings import SettingsConfigDict
 
 from connector.foundation.settings import log_folder, settings_errors, values
 from connector.foundation.settings.credentials import KafkaLogin, ServerLogin
-from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
+from connector.foundation.settings.file_settings import Alternatives, FileSettings, UnfitValueError
 from stream_jobs.errors import setting_errors, shard_errors
 from stream_jobs.source.topics import BrokerConfig
 
@@ -217,6 +217,11 @@ def _as_namespace(value: str) -> str:
 
 class IcebergSettings(Section):
     """The Iceberg tables of mirrors with this format, and their catalog."""
+
+    alternatives: ClassVar[Alternatives] = (
+        ("token", "token_file", "token_command"),
+        ("client_secret", "client_secret_file"),
+    )
 
     # How long a version of a Delta table waits until it is published, about.
     every_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 10.0

@@ -23,7 +23,7 @@ from connector.cli.log_input import password_of, refuse_contradictions
 from connector.foundation.errors.message import Message, visible
 from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
 from connector.lake.lake_folder import PIPELINE, LakeFolder, LakeOptions
-from connector.lake.lake_start import lake_of, options_of, running
+from connector.lake.lake_start import lake_of, login_in_environment, options_of, running
 from connector.stream.status.formatting import amount, listed
 from connector.stream.status.terminal import render_status
 
@@ -63,8 +63,10 @@ def _refuse_contradictions(arguments: Namespace) -> None:
 
 
 def _options(arguments: Namespace) -> LakeOptions:
-    """Return what the user has chosen; asks for a password on a terminal."""
-    password = password_of(arguments.source, arguments.password_env)
+    """Return what the user has chosen; asks for a password on a terminal, if nothing gives one."""
+    password = None
+    if arguments.password_env is not None or not login_in_environment():
+        password = password_of(arguments.source, arguments.password_env)
     is_iceberg = arguments.format in ("iceberg", "both")
     return options_of(
         arguments.source,

@@ -199,3 +199,16 @@ COPY_FAILED = ErrorCode(
         "why": "its copy has failed",
     },
 )
+NO_PASSWORD = configuration_error(
+    "C279",
+    "{folder}: this lake keeps no password",
+    "set {variable} as at the first start, or give a password to keep: binlog-connector up {url} "
+    "--to {folder}",
+    cause="At its first start, the environment has given the password. Such a password is not "
+    "written into the lake, so it is needed at each start.",
+    example={
+        "folder": "lake",
+        "variable": "BINLOG_CONNECTOR_SOURCE__PASSWORD",
+        "url": "mysql://cdc@db:3306",
+    },
+)

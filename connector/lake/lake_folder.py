@@ -4,7 +4,8 @@
       shop/orders/          a table, as docs/tables.md says
       _cdc/connector.toml   what `binlog-connector run` reads
            stream_job.toml  what `binlog-connector-mirror` reads
-           source.password  the password of the source, for this user alone
+           source.password  the password of the source, for this user alone, unless the
+                            environment gives one at each start
            lake.json        the arguments of the first start
            log/             the log between the two programs
            *.log            what they say
@@ -118,6 +119,8 @@ class LakeOptions:
     tables: Sequence[str]
     formats: Sequence[str]
     listen: str | None  # HOST:PORT of the page; None: a free port of this machine
+    # Whether the lake keeps the password: not one that the environment gives at each start.
+    keeps_password: bool = True
 
     @property
     def followed(self) -> SourceSettings:
@@ -167,7 +170,7 @@ class LakeFolder:
         # Of the log of this lake: a process that does not find it makes an empty one.
         self._mark = self.log / "lake"
         self._record = self.state / "lake.json"
-        self._password = self.state / "source.password"
+        self.password = self.state / "source.password"
         self._lock: int | None = None
 
     @property
@@ -202,7 +205,8 @@ class LakeFolder:
 
         Raises ConfigError if the folder cannot be written.
         """
-        self.write_password(options.source.read_password())
+        if options.keeps_password:
+            self.write_password(options.source.read_password())
         try:
             self.log.mkdir(mode=0o700, exist_ok=True)
             self._mark.touch()
@@ -213,8 +217,9 @@ class LakeFolder:
             record = {_PATH: str(self.path), **options.recorded}
             partial.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
             # Else a loss of power could leave this file without the others, or empty.
-            files = (self._password, self.connector_config, self.job_config, partial)
-            _await_disk(*files, self.log, self.state)
+            files = (self.connector_config, self.job_config, partial)
+            passwords = (self.password,) if options.keeps_password else ()
+            _await_disk(*passwords, *files, self.log, self.state)
             partial.replace(self._record)
             _await_disk(self.state)
         except OSError as error:
@@ -233,18 +238,23 @@ class LakeFolder:
                 return
         raise ConfigError(lake_errors.MOVED, folder=self.path, made_as=made_as, state=self.state)
 
-    def read_password(self) -> str:
-        """Return the password that the connector uses. Raises ConfigError if it is not there."""
+    def read_password(self) -> str | None:
+        """Return the password that the lake keeps; None if it keeps none.
+
+        Raises ConfigError if it cannot be read.
+        """
         try:
-            return self._password.read_text(encoding="utf-8")
+            return self.password.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
         except OSError as error:
             raise self._failure(error) from error
 
     def write_password(self, password: str) -> None:
         """Keep another password. Raises ConfigError if the folder cannot be written."""
         try:
-            self._password.touch(mode=0o600)
-            self._password.write_text(password, encoding="utf-8")
+            self.password.touch(mode=0o600)
+            self.password.write_text(password, encoding="utf-8")
         except OSError as error:
             raise self._failure(error) from error
 
@@ -297,7 +307,7 @@ class LakeFolder:
             "host": toml_value(source.host),
             "port": source.port,
             "user": toml_value(source.user),
-            "password_file": toml_value(str(self._password)),
+            "password_file": toml_value(str(self.password)),
             "server_id": source.server_id,
             "tables": toml_value(list(options.tables)),
             "tls": f"tls = {toml_value(tls)}\n" if tls else "",

@@ -265,14 +265,15 @@ class LakePipeline:
         time.sleep(_LOOK_SECONDS)
 
 
-def require_settings(folder: LakeFolder, options: LakeOptions) -> None:
-    """Raise ConfigError if the programs would refuse the files of a new lake.
+def new_settings(folder: LakeFolder, options: LakeOptions) -> Settings:
+    """Return the settings of the connector of a new lake.
 
-    Variables of the environment have priority over the files.
+    Raises ConfigError if one of the programs would refuse its file. Variables of the environment
+    have priority over the files.
     """
     files = folder.new_files(options)
-    Settings.of(tomllib.loads(files[folder.connector_config]), folder.connector_config)
     JobSettings.of(tomllib.loads(files[folder.job_config]), folder.job_config)
+    return Settings.of(tomllib.loads(files[folder.connector_config]), folder.connector_config)
 
 
 def left_out_error(folder: LakeFolder, table: str, why: str) -> DefiniteError:

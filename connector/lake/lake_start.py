@@ -6,6 +6,7 @@ An existing lake is not checked like a new one: its connector does that at each 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +15,11 @@ from pydantic import SecretStr
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
+from connector.foundation.settings import settings_errors
 from connector.foundation.settings.configuration import load_settings
+from connector.foundation.settings.credentials import PASSWORDS
 from connector.foundation.settings.file_settings import UnfitValueError
+from connector.foundation.settings.sections import Settings
 from connector.foundation.settings.values import as_table_pattern
 from connector.lake import lake_errors
 from connector.lake.lake_folder import LakeFolder, LakeOptions, with_whole_paths
@@ -80,13 +84,14 @@ def running(
 
     For a new lake, `check` raises what keeps the source from being followed, and `tell` gets what
     the user has to decide. Raises ConfigError for a lake that was made with other options or in
-    another folder, or that another process keeps, and for tables that the source does not have;
-    SourceRefused if a new password of an existing lake is wrong.
+    another folder, that another process keeps, or that has no password, and for tables that the
+    source does not have; SourceRefused if a new password of an existing lake is wrong.
     """
-    from connector.lake.lake_pipeline import LakePipeline, require_settings  # noqa: PLC0415  # an extra
+    from connector.lake.lake_pipeline import LakePipeline  # noqa: PLC0415  # an extra
 
+    if options is not None:
+        options = _with_login_of_environment(folder, options)
     if options is not None and not folder.is_lake:
-        require_settings(folder, options)
         check(options.followed)
         _look_at_tables(folder, options.followed, tell)
     folder.lock()
@@ -95,13 +100,54 @@ def running(
             folder.require_own_path()
             if options is not None:
                 folder.require(options)
-                _take_password(folder, options.source)
+                if options.keeps_password:
+                    _take_password(folder, options.source)
+            _require_password(folder)
         elif options is not None:
             folder.write(options)
         with LakePipeline(folder) as pipeline:
             yield pipeline
     finally:
         folder.unlock()
+
+
+def _with_login_of_environment(folder: LakeFolder, options: LakeOptions) -> LakeOptions:
+    """Return options with the login that the environment gives both programs, if there is one.
+
+    Raises ConfigError if the programs would refuse the files of the lake, or if the URL has another
+    password.
+    """
+    from connector.lake.lake_pipeline import new_settings  # noqa: PLC0415  # an extra
+
+    settings = None if folder.is_lake else new_settings(folder, options)
+    given = login_in_environment()
+    if not given:
+        return options
+    used = (settings or load_settings(folder.connector_config)).source
+    login = {name: getattr(used, name) for name in PASSWORDS}
+    source = options.source.model_copy(update=login)
+    own = options.source.read_password()
+    if own and own != source.read_password():
+        variables = [Settings.variable(f"source.{name}") for name in given]
+        raise ConfigError(settings_errors.OTHER_PASSWORD, variables=variables)
+    return replace(options, source=source, keeps_password=False)
+
+
+def login_in_environment() -> list[str]:
+    """Return the keys of `[source]` by which the environment gives a password."""
+    return sorted(Settings.given_in_environment("source").intersection(PASSWORDS))
+
+
+def _require_password(folder: LakeFolder) -> None:
+    """Raise ConfigError if the lake has kept no password, and nothing else gives one."""
+    source = load_settings(folder.connector_config).source
+    if source.password_file == folder.password and folder.read_password() is None:
+        raise ConfigError(
+            lake_errors.NO_PASSWORD,
+            folder=folder.path,
+            variable=Settings.variable("source.password"),
+            url=f"mysql://{source.user}@{source.host}:{source.port}",
+        )
 
 
 def _look_at_tables(

@@ -14,7 +14,12 @@ from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.log_folder import folder_of
 from connector.lake import lake_errors
 from connector.lake.lake_folder import LakeFolder, LakeOptions
-from connector.lake.lake_start import options_of, running
+from connector.lake.lake_start import (
+    _require_password,
+    _with_login_of_environment,
+    options_of,
+    running,
+)
 from connector.replication import server_errors
 from connector.replication.server.addresses import source_settings
 from tests.foundation.errors.texts import shown
@@ -87,7 +92,7 @@ def test_files_that_the_environment_spoils_are_not_written(
 ) -> None:
     monkeypatch.setenv(variable, "x")
     folder = LakeFolder(tmp_path / "lake")
-    options = options_of("mysql://cdc:x@127.0.0.1:1/shop", None, [], iceberg=False)
+    options = options_of("mysql://cdc:y@127.0.0.1:1/shop", None, [], iceberg=False)
     with (
         pytest.raises(ConfigError) as raised,
         running(folder, options, lambda _: None, lambda _: None),
@@ -96,6 +101,54 @@ def test_files_that_the_environment_spoils_are_not_written(
     assert text in str(raised.value)
     assert variable in str(raised.value)
     assert not folder.path.exists()
+
+
+VARIABLE = "BINLOG_CONNECTOR_SOURCE__PASSWORD"
+
+
+def test_a_password_of_the_environment_is_used_at_each_start_and_never_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = LakeFolder(tmp_path / "lake")
+    options = options_of("mysql://cdc@db/shop", None, [], iceberg=False)
+    monkeypatch.setenv(VARIABLE, "geheim")
+    chosen = _with_login_of_environment(folder, options)
+    assert chosen.followed.read_password() == "geheim"
+    folder.lock()
+    folder.write(chosen)
+    files = [path for path in folder.path.rglob("*") if path.is_file()]
+    assert folder.connector_config in files
+    assert not [path for path in files if b"geheim" in path.read_bytes()]
+    monkeypatch.setenv(VARIABLE, "changed")
+    for again in (options, options_of("mysql://cdc:changed@db/shop", None, [], iceberg=False)):
+        chosen = _with_login_of_environment(folder, again)
+        assert not chosen.keeps_password
+        folder.require(chosen)
+    _require_password(folder)
+    assert load_settings(folder.connector_config).source.read_password() == "changed"
+    monkeypatch.delenv(VARIABLE)
+    with pytest.raises(ConfigError) as raised:
+        _require_password(folder)
+    facts = {"folder": folder.path, "variable": VARIABLE, "url": "mysql://cdc@db:3306"}
+    assert str(raised.value) == shown(lake_errors.NO_PASSWORD, **facts)
+    folder.unlock()
+
+
+def test_a_kept_password_and_one_of_the_environment_are_not_in_each_other_s_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(tmp_path, "mysql://cdc:x@db/shop")
+    monkeypatch.setenv(VARIABLE, "y")
+    options = options_of("mysql://cdc@db/shop", None, [], iceberg=False)
+    assert not _with_login_of_environment(folder, options).keeps_password
+    assert load_settings(folder.connector_config).source.read_password() == "y"
+    assert folder.read_password() == "x"
+    other = options_of("mysql://cdc:z@db/shop", None, [], iceberg=False)
+    with pytest.raises(ConfigError) as raised:
+        _with_login_of_environment(folder, other)
+    assert str(raised.value) == shown(settings_errors.OTHER_PASSWORD, variables=[VARIABLE])
+    monkeypatch.delenv(VARIABLE)
+    assert load_settings(folder.connector_config).source.read_password() == "x"
 
 
 def made(path: Path, url: str) -> LakeFolder:

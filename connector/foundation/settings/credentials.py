@@ -15,9 +15,11 @@ from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
 
 from connector.foundation.errors import ConfigError, SinkUnavailable, SourceUnavailable
 from connector.foundation.settings import settings_errors
-from connector.foundation.settings.file_settings import UnfitValueError
+from connector.foundation.settings.file_settings import Alternatives, UnfitValueError
 
 COMMAND_SECONDS: Final = 10.0
+# The keys of which one gives a password.
+PASSWORDS: Final = ("password", "password_file", "password_command")
 # A shell's way to say that a signal ended a program.
 _BY_SIGNAL: Final = 128
 
@@ -87,6 +89,8 @@ class KafkaLogin(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    alternatives: ClassVar[Alternatives] = (tuple(f"sasl_{name}" for name in PASSWORDS),)
+
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
     sasl_username: str | None = None
@@ -150,6 +154,7 @@ class ServerLogin(BaseModel):
 
     # Its name, for errors.
     section: ClassVar[str]
+    alternatives: ClassVar[Alternatives] = (PASSWORDS,)
 
     # mysql://user@host:port/, with the options of the connector's URLs.
     url: SecretStr | None = None

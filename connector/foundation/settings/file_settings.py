@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_origin
+from typing import Any, ClassVar, Self, TypeAlias, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -21,8 +21,15 @@ from connector.foundation.settings import settings_errors
 
 # Separates section and key in the name of a variable.
 NESTED = "__"
+# Of a text or a list; such a variable stands for one that is not set.
+_EMPTY = ("", "[]")
 # In a path, slashes are one.
 _URL = re.compile(r"[a-z][a-z0-9+-]+:/")
+
+
+# Groups of keys of a section, of which one is given: one of the environment replaces those of the
+# file. A section has them as `alternatives`.
+Alternatives: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 class UnfitValueError(ValueError):
@@ -63,7 +70,7 @@ class FileSettings(BaseSettings):
         """
         cls._check_variables()
         try:
-            return cls(**document)
+            return cls(**cls._without_replaced(document))
         except ValidationError as error:
             problems = [cls._problem(found, path) for found in error.errors(include_input=False)]
             if len(problems) == 1:
@@ -133,6 +140,34 @@ class FileSettings(BaseSettings):
             if variable.startswith(_prefix(cls)) and not is_others:
                 found[variable] = keys
         return found
+
+    @classmethod
+    def given_in_environment(cls, section: str) -> set[str]:
+        """Return the keys of a section that the environment gives, but for those it gives empty."""
+        given: set[str] = set()
+        for variable, keys in cls.variables().items():
+            text = os.environ[variable].strip()
+            if keys[0] != section or text in _EMPTY:
+                continue
+            if len(keys) > 1:
+                given.add(keys[1])
+            elif isinstance(values := json.loads(text), dict):
+                given |= values.keys()
+        return given
+
+    @classmethod
+    def _without_replaced(cls, document: dict[str, Any]) -> dict[str, Any]:
+        """Return a document without the keys in whose place the environment gives another one."""
+        kept = dict(document)
+        for section, field in cls.model_fields.items():
+            values = kept.get(section)
+            for group in getattr(field.annotation, "alternatives", ()):
+                given = cls.given_in_environment(section).intersection(group)
+                if given and isinstance(values, dict):
+                    left_out = set(group) - given
+                    values = {key: each for key, each in values.items() if key not in left_out}
+                    kept[section] = values
+        return kept
 
     @classmethod
     def _check_variables(cls) -> None:

@@ -19,9 +19,14 @@ from connector.foundation.contract import own_topics
 from connector.foundation.errors import ConfigError, SourceUnavailable
 from connector.foundation.record_formats import REGISTERED, SubjectStrategy
 from connector.foundation.settings import settings_errors, values
-from connector.foundation.settings.credentials import KafkaLogin, command_secret, read_secret
+from connector.foundation.settings.credentials import (
+    PASSWORDS,
+    KafkaLogin,
+    command_secret,
+    read_secret,
+)
 from connector.foundation.settings.envelope import EnvelopeSettings, TableNames, Topic
-from connector.foundation.settings.file_settings import FileSettings, UnfitValueError
+from connector.foundation.settings.file_settings import Alternatives, FileSettings, UnfitValueError
 from connector.foundation.settings.log_folder import require_fit
 
 
@@ -67,6 +72,8 @@ class MaskSettings(Section):
 
 class SourceSettings(Section, TableNames):
     """The server whose changes are read."""
+
+    alternatives: ClassVar[Alternatives] = (PASSWORDS,)
 
     host: str = "127.0.0.1"
     port: values.Port = 3306
@@ -163,6 +170,8 @@ class DeliverySettings(Section):
 
 class RegistrySettings(Section):
     """The schema registry of the formats avro and json_schema."""
+
+    alternatives: ClassVar[Alternatives] = (("password", "password_file"),)
 
     # The first one that answers is used.
     urls: list[values.RegistryUrl] = []
@@ -265,6 +274,8 @@ _TOKEN_CHARACTERS_MIN = 16
 
 class MetricsSettings(Section):
     """Figures for Prometheus, health, and the status page."""
+
+    alternatives: ClassVar[Alternatives] = (("token", "token_file"),)
 
     listen: values.ListenAddress | None = None
     # Who gives it may change something by the page; without a token, the page only shows.

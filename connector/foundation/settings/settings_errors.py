@@ -136,6 +136,10 @@ TWO_CATALOG_LOGINS = ONE_SECRET.because(
     "give one of token, token_file, token_command, client_id and sigv4_service in [iceberg], and "
     "one of client_secret and client_secret_file"
 )
+OTHER_PASSWORD = ONE_SECRET.because(
+    "the URL or --password-env has one password, and the environment another one in {variables}; "
+    "leave the first one out, or unset the variable"
+)
 TWO_TOKENS = ONE_SECRET.because("give one of token and token_file", was="C185")
 TWO_REGISTRY_PASSWORDS = ONE_SECRET.because(
     "registry.password and registry.password_file are both given; keep one of the two", was="C189"

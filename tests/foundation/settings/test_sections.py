@@ -60,14 +60,71 @@ def test_the_required_keys_are_enough(config: Path) -> None:
 def test_a_variable_that_contradicts_the_file_is_named(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config.write_text(MINIMAL.replace("server_id", 'password_file = "p"\nserver_id'))
-    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "secret")
-    monkeypatch.setenv("BINLOG_CONNECTOR_KAFKA__PARTITIONS", "1")
+    config.write_text(MINIMAL.replace("[kafka]", '[kafka]\nsasl_username = "cdc"'))
+    monkeypatch.setenv("BINLOG_CONNECTOR_KAFKA__SECURITY_PROTOCOL", "SASL_SSL")
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PORT", "1")
     assert message_of(config) == (
-        "FILE: source: give one of password, password_file and password_command; "
-        "BINLOG_CONNECTOR_SOURCE__PASSWORD of the environment has priority over the file; "
+        "FILE: kafka: security_protocol SASL_SSL takes sasl_mechanism, sasl_username, and one of "
+        "sasl_password, sasl_password_file and sasl_password_command; "
+        "BINLOG_CONNECTOR_KAFKA__SECURITY_PROTOCOL of the environment has priority over the file; "
         "`binlog-connector config` explains the key"
     )
+
+
+def test_two_passwords_of_the_environment_are_refused(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "secret")
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD_FILE", "p")
+    assert message_of(config) == (
+        "FILE: source: give one of password, password_file and password_command; "
+        "BINLOG_CONNECTOR_SOURCE__PASSWORD, BINLOG_CONNECTOR_SOURCE__PASSWORD_FILE of the "
+        "environment has priority over the file; `binlog-connector config` explains the key"
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("BINLOG_CONNECTOR_SOURCE__PASSWORD", "secret"),
+        ("BINLOG_CONNECTOR_SOURCE__PASSWORD_COMMAND", '["echo", "secret"]'),
+        ("BINLOG_CONNECTOR_SOURCE", '{"password": "secret"}'),
+    ],
+)
+def test_a_password_of_the_environment_replaces_the_one_of_the_file(
+    config: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    config.write_text(MINIMAL.replace("server_id", 'password_file = "p"\nserver_id'))
+    monkeypatch.setenv(variable, value)
+    source = load_settings(config).source
+    assert (source.password_file, source.read_password()) == (None, "secret")
+
+
+def test_an_empty_variable_replaces_no_password(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("secret")
+    config.write_text(MINIMAL.replace("server_id", f'password_file = "{secret}"\nserver_id'))
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "")
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD_COMMAND", "[]")
+    assert load_settings(config).source.read_password() == "secret"
+
+
+def test_other_secrets_of_the_environment_replace_those_of_the_file(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text(
+        MINIMAL.replace("[kafka]", '[kafka]\nsasl_password_file = "p"')
+        + '[registry]\npassword_file = "p"\n[metrics]\ntoken_file = "p"\n'
+    )
+    monkeypatch.setenv("BINLOG_CONNECTOR_KAFKA__SASL_PASSWORD", "of Kafka")
+    monkeypatch.setenv("BINLOG_CONNECTOR_REGISTRY__PASSWORD", "of the registry")
+    monkeypatch.setenv("BINLOG_CONNECTOR_METRICS__TOKEN", "of the page, for changes")
+    settings = load_settings(config)
+    assert settings.kafka.read_sasl_password() == "of Kafka"
+    assert settings.registry.read_password() == "of the registry"
+    assert settings.metrics.read_token() == "of the page, for changes"
 
 
 def test_an_error_of_pydantic_s_own_shows_no_value(monkeypatch: pytest.MonkeyPatch) -> None:

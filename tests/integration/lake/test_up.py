@@ -13,11 +13,19 @@ import pytest
 from deltalake.exceptions import TableNotFoundError
 
 from connector.foundation.settings.configuration import load_settings
-from connector.lake import lake_errors
+from connector.lake import lake_errors, mirror
 from connector.lake.demo.stack import read_mirror
 from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until
-from tests.integration.lake.shop import PASSWORD, PATIENCE_SECONDS, Shop, children, running, up
+from tests.integration.lake.shop import (
+    ENCODED,
+    PASSWORD,
+    PATIENCE_SECONDS,
+    Shop,
+    children,
+    running,
+    up,
+)
 
 pytestmark = pytest.mark.server
 
@@ -105,6 +113,38 @@ def test_a_folder_is_one_lake(shop: Shop, tmp_path: Path) -> None:
     no_folder = up(shop.url, "--to", file / "lake")
     assert no_folder.returncode == 2
     assert lake_errors.FOLDER.code in no_folder.stderr
+
+
+@pytest.mark.spark
+def test_a_password_of_the_environment_is_given_at_each_start(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.grant()
+    lake = tmp_path / "lake"
+    url = shop.url.replace(f":{ENCODED}", "")
+    variable = "BINLOG_CONNECTOR_SOURCE__PASSWORD"
+    monkeypatch.setenv(variable, PASSWORD)
+    first = up(url, "--to", lake, "--once")
+    assert first.returncode == 0, first.stdout + first.stderr
+    shop.execute(
+        f"ALTER USER {shop.name}@'%' IDENTIFIED BY 'an0ther'",
+        f"INSERT INTO {shop.name}.orders VALUES (3, 'three')",
+    )
+    monkeypatch.setenv(variable, "an0ther")
+    again = up(url, "--to", lake, "--once", "--verify")
+    assert again.returncode == 0, again.stdout + again.stderr
+    shop.execute(f"INSERT INTO {shop.name}.orders VALUES (4, 'four')")
+    with mirror(None, lake) as same:
+        same.wait(PATIENCE_SECONDS)
+    assert [row["id"] for row in rows(lake, shop)] == [1, 2, 3, 4]
+    files = [path for path in lake.rglob("*") if path.is_file()]
+    for word in (PASSWORD.encode(), b"an0ther"):
+        assert not [path for path in files if word in path.read_bytes()]
+    monkeypatch.delenv(variable)
+    without = up("--to", lake, "--once")
+    facts = {"folder": lake, "variable": variable, "url": url.rpartition("/")[0]}
+    said = shown(lake_errors.NO_PASSWORD, **facts)
+    assert (without.returncode, without.stderr) == (2, f"error: {said}\n")
 
 
 def test_one_program_does_not_go_on_without_the_other(shop: Shop, tmp_path: Path) -> None:
