@@ -125,6 +125,8 @@ _OF_TRANSACTIONS: Final = {
     Kind.XA_ROLLBACK: "R-log-rollback; after XA PREPARE, a group of its own",
 }
 _TEMPORARY = frozenset({Kind.CREATE_TEMPORARY, Kind.CREATE_TEMPORARY_SELECT})
+# DDL names a table if it is ALTER TABLE, CREATE INDEX or DROP INDEX.
+_CHANGES = frozenset({Kind.TRUNCATE, Kind.DDL})
 
 
 def decide_logging_format(
@@ -169,20 +171,22 @@ def _of_other(facts: StatementFacts, session: SessionState, server: ServerVersio
     if refusal is not None:
         return Decision(LoggedAs.NOTHING, refusal.name, refusal=refusal)
     logged = logs_temporary_tables(session.binlog_format, server)
-    if facts.kind in _TEMPORARY and (session.row_format_stays or not logged):
-        return Decision(LoggedAs.NOTHING, _TEMPORARY_ROWS)
-    if not logged and _is_of_unlogged(facts, server):
-        return Decision(LoggedAs.NOTHING, _TEMPORARY_ROWS)
-    return Decision(LoggedAs.STATEMENT, "R-log-statement-format")
-
-
-def _is_of_unlogged(facts: StatementFacts, server: ServerVersion) -> bool:
-    """Return whether a server leaves out the statement if it left out the CREATE of the table."""
     if facts.kind is Kind.DROP_TEMPORARY:
-        # Older servers do not remember it.
-        return server.is_mariadb or server.mysql_since(8, 0, 4)
+        # It follows the CREATE of the table, but older servers do not remember that.
+        remembers = server.is_mariadb or server.mysql_since(8, 0, 4)
+        is_logged = logged or not remembers
+    else:
+        is_logged = (logged and not session.row_format_stays) or not _is_of_temporary(facts)
+    if is_logged:
+        return Decision(LoggedAs.STATEMENT, "R-log-statement-format")
+    return Decision(LoggedAs.NOTHING, _TEMPORARY_ROWS)
+
+
+def _is_of_temporary(facts: StatementFacts) -> bool:
+    """Return whether the statement creates or changes a temporary table."""
     tables = facts.written
-    return facts.kind is Kind.TRUNCATE and bool(tables) and all(each.temporary for each in tables)
+    changes = facts.kind in _CHANGES and bool(tables) and all(each.temporary for each in tables)
+    return facts.kind in _TEMPORARY or changes
 
 
 def logs_temporary_tables(binlog_format: BinlogFormat, server: ServerVersion) -> bool:

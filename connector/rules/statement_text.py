@@ -94,6 +94,7 @@ class ParsedStatement:
     unique_keys: tuple[UniqueKey, ...] = ()
     auto_increment_not_first: bool = False  # no index of such a table begins with its counter
     like: TableName | None = None  # CREATE TABLE … LIKE
+    altered: TableName | None = None  # the table of ALTER TABLE, CREATE INDEX and DROP INDEX
     called: TableName | None = None  # the procedure of a CALL
     arguments: int = 0  # of a CALL
     settings: frozenset[str] = frozenset()  # that SET changes, in small letters
@@ -143,6 +144,8 @@ _OBJECTS: Final = frozenset(
 _OF_OBJECTS: Final = frozenset({"CREATE", "DROP"})
 _TEXTS: Final = frozenset({"ALTER", "RENAME", "GRANT", "REVOKE"})
 _OF_TABLES: Final = frozenset({"ANALYZE", "OPTIMIZE", "REPAIR"})
+# The most words between CREATE and the name of an index: OR REPLACE ONLINE UNIQUE INDEX.
+_MODIFIERS_MAX: Final = 5
 _UNLOGGED: Final = frozenset({"LOCAL", "NO_WRITE_TO_BINLOG"})
 _ASSIGNS: Final = frozenset({TokenType.EQ, TokenType.COLON_EQ})
 
@@ -170,7 +173,7 @@ def keyword_statement(text: str, tokens: Sequence[Token]) -> KeywordStatement | 
     if first == "DO":
         return KeywordStatement(ParsedStatement(Kind.SELECT), f"SELECT {text_of(text, tokens[1:])}")
     if _is_ddl(tokens):
-        return KeywordStatement(ParsedStatement(Kind.DDL))
+        return KeywordStatement(ParsedStatement(Kind.DDL, altered=_altered(tokens)))
     if first in _OF_TABLES and word(tokens, 1) in _UNLOGGED:
         return KeywordStatement(ParsedStatement(Kind.SELECT))
     for start, kind in _TRANSACTIONS.items():
@@ -188,6 +191,21 @@ def _is_ddl(tokens: Sequence[Token]) -> bool:
         return first in _TEXTS
     objects = (word(tokens, at) for at in range(1, len(tokens)))
     return next((word for word in objects if word in _OBJECTS), "TABLE") != "TABLE"
+
+
+def _altered(tokens: Sequence[Token]) -> TableName | None:
+    """Return the table of ALTER TABLE, CREATE INDEX or DROP INDEX; None for other DDL."""
+    first = word(tokens, 0)
+    if first == "ALTER":
+        before = "TABLE"
+    elif first in _OF_OBJECTS and "INDEX" in words(tokens, _MODIFIERS_MAX, 1):
+        before = "ON"
+    else:
+        return None
+    at = next((at for at in range(1, len(tokens)) if word(tokens, at) == before), len(tokens)) + 1
+    while word(tokens, at) in ("IF", "EXISTS"):
+        at += 1
+    return _name(tokens, at)[0] if at < len(tokens) else None
 
 
 def _exact(kind: Kind, all_words: tuple[str, ...]) -> Kind:

@@ -193,7 +193,7 @@ class SessionModel:
             written = self._change_rows(statement, decision)
             return Outcome(decision, decision.warnings if written else frozenset())
         self._decision = decision
-        self._handlers.get(statement.facts.kind, self._alone)(statement)
+        self._handlers.get(statement.facts.kind, self._of_text)(statement)
         return Outcome(decision, frozenset() if statement.fails else decision.warnings)
 
     def _decide(self, statement: PlayedStatement) -> Decision:
@@ -328,6 +328,10 @@ class SessionModel:
     def _savepoint(self, statement: PlayedStatement) -> None:
         if self.state.in_transaction:
             self._caches.set_savepoint(statement.name)
+
+    def _of_text(self, statement: PlayedStatement) -> None:
+        if self._decision.logged_as is LoggedAs.STATEMENT:
+            self._alone(statement)
 
     def _alone(self, statement: PlayedStatement) -> None:
         if not statement.fails:

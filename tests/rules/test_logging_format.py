@@ -93,6 +93,21 @@ def test_a_temporary_table_is_emptied_as_its_create_was_logged() -> None:
     assert decide_logging_format(lasting, ROW, MYSQL_8_0).logged_as is LoggedAs.STATEMENT
 
 
+def test_a_temporary_table_is_altered_as_its_create_was_logged() -> None:
+    table = replace(T_TABLE, temporary=True)
+    facts = StatementFacts(Kind.DDL, (TableUse(table, writes=True),))
+    for server in (MYSQL_5_7, MYSQL_8_0, MARIADB):
+        assert decide_logging_format(facts, ROW, server).logged_as is LoggedAs.NOTHING
+        assert decide_logging_format(facts, STATEMENT, server).logged_as is LoggedAs.STATEMENT
+    assert decide_logging_format(facts, MIXED, MYSQL_8_0).logged_as is LoggedAs.NOTHING
+    assert decide_logging_format(facts, MIXED, MARIADB).logged_as is LoggedAs.STATEMENT
+    # On these servers, a session stays in row format as long as it has temporary tables.
+    since = replace(MIXED, row_format_stays=True)
+    assert decide_logging_format(facts, since, MARIADB).logged_as is LoggedAs.NOTHING
+    other = StatementFacts(Kind.DDL)
+    assert decide_logging_format(other, ROW, MYSQL_8_0).logged_as is LoggedAs.STATEMENT
+
+
 def test_consistency_of_gtids_refuses_both_kinds_of_tables_in_one_statement() -> None:
     session = replace(ROW, enforce_gtid_consistency=True)
     decision = decide_logging_format(insert(T_TABLE, N_TABLE), session, MYSQL_8_0)

@@ -154,3 +154,24 @@ def test_settings_that_a_set_changes_are_found() -> None:
     parsed = parse("SET SESSION binlog_format = 'ROW', @@sql_log_bin = 0, @a = 1, NEW.v = 2")
     assert parsed.settings == {"binlog_format", "sql_log_bin"}
     assert parse("SET SESSION TRANSACTION READ ONLY").settings == {"transaction"}
+
+
+@pytest.mark.parametrize(
+    ("text", "altered"),
+    [
+        ("ALTER TABLE t ADD c INT", ("", "t")),
+        ("ALTER ONLINE IGNORE TABLE IF EXISTS `a`.`t` DROP c", ("a", "t")),
+        ("CREATE INDEX i ON t (c)", ("", "t")),
+        ("CREATE OR REPLACE UNIQUE INDEX IF NOT EXISTS `on` USING BTREE ON a.t (c)", ("a", "t")),
+        ("CREATE FULLTEXT INDEX i ON t (c)", ("", "t")),
+        ("DROP INDEX i ON t", ("", "t")),
+        ("DROP INDEX IF EXISTS i ON a.`t`", ("a", "t")),
+        ("ALTER VIEW v AS SELECT 1", None),
+        ("CREATE TRIGGER i BEFORE INSERT ON t FOR EACH ROW SET @a = 1", None),
+        ("RENAME TABLE a TO b", None),
+        ("ALTER TABLE", None),
+    ],
+)
+def test_ddl_names_the_table_that_it_alters(text: str, altered: tuple[str, str] | None) -> None:
+    parsed = parse(text)
+    assert (parsed.kind, parsed.altered) == (Kind.DDL, altered)

@@ -102,6 +102,11 @@ class StatementTables:
         """Return how the tables are used, and the facts of their triggers and views."""
         if parsed.kind in _DROPS:
             return [], []
+        if parsed.kind is statement_facts.Kind.DDL:
+            # Of other tables, the text is logged, whatever they are.
+            name = parsed.altered or ("", "")
+            table = self._temporary.get((name[0] or database, name[1]))
+            return [statement_facts.TableUse(table, writes=True)] if table else [], []
         uses: list[statement_facts.TableUse] = []
         inner: list[statement_facts.StatementFacts] = []
         if parsed.kind in statement_facts.CREATES_TABLE:

@@ -410,5 +410,9 @@ class Maker:
 
     def _truncate(self) -> None:
         self.add("TRUNCATE audit_t", Kind.TRUNCATE)
+        self.committed()
+
+    def committed(self) -> None:
+        """Note that a statement has ended the transaction."""
         self.open = False
         self._savepoints.clear()

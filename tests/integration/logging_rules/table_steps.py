@@ -28,6 +28,7 @@ class TableSteps:
             (3, self._update_join),
             (1, self._insert_into_join),
             (2, self._default),
+            (2, self._change_temporary),
         ]
 
     def _file(self, lines: list[str]) -> str:
@@ -126,3 +127,25 @@ class TableSteps:
             (RowsDone(known.table, RowEventKind.UPDATE),),
             functions=frozenset({"DEFAULT"}),
         )
+
+    def _change_temporary(self) -> None:
+        maker = self._maker
+        # There may be no temporary table.
+        known = maker.pick(lambda each: each.table.temporary or each.name == "t1")
+        if not known.table.temporary:
+            return
+        index = maker.all.name("i")
+        ways = [
+            [f"ALTER TABLE {known.name} COMMENT = '{index}'"],
+            [
+                f"CREATE INDEX {index} ON {known.name} (v)",
+                f"DROP INDEX {index} ON {known.name}",
+            ],
+        ]
+        use = (TableUse(known.table, writes=True),)
+        if maker.random.random() < 0.2:
+            maker.add(f"TRUNCATE {known.name}", Kind.TRUNCATE, use)
+        else:
+            for text in maker.random.choice(ways):
+                maker.add(text, Kind.DDL, use)
+        maker.committed()

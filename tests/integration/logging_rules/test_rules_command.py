@@ -48,6 +48,19 @@ def test_rules_says_how_a_statement_with_a_trigger_is_logged(source: Source, sch
     assert say(source, schema, statement) == (0, expected)
 
 
+def test_rules_knows_the_temporary_tables_of_a_procedure(source: Source, schema: str) -> None:
+    changes = ["ALTER TABLE x ADD b INT", "CREATE INDEX i ON x (a)", "DROP INDEX i ON x"]
+    body = "; ".join(["CREATE TEMPORARY TABLE x (a INT)", *changes, "ALTER TABLE t ADD b INT"])
+    source.execute(
+        f"CREATE TABLE {schema}.t (a INT PRIMARY KEY)",
+        f"CREATE PROCEDURE {schema}.p() BEGIN {body}; END",
+    )
+    code, output = say(source, schema, "CALL p()")
+    assert code == 0, output
+    rows = [line.strip("* ").split() for line in output.splitlines() if "ROW  " in line]
+    assert [logged for _, logged, *_ in rows] == [*["nothing"] * 4, "statement"]
+
+
 def test_rules_says_what_it_cannot_know(source: Source, schema: str) -> None:
     source.execute(
         f"CREATE TABLE {schema}.t (id INT PRIMARY KEY)",
