@@ -11,6 +11,10 @@ The stream runs in a process of its own, and Spark passes only the text of an ex
 driver. So `SerializedError` puts the error's code and facts into the text, after a secret that
 both processes share: nobody else can write what the driver unpickles. `error_message` reads it.
 
+That process hears of the end of the JVM when it reads the next request. But it may wait for records
+until then, and take over a log in a folder from the processes that have ended. So it also looks
+whether its parent is there.
+
 https://spark.apache.org/docs/latest/api/python/tutorial/sql/python_data_source.html
 """
 
@@ -18,8 +22,10 @@ from __future__ import annotations
 
 import base64
 import math
+import os
 import pickle
 import re
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -73,6 +79,8 @@ RANGE_COLUMNS: Final = "topic STRING, partition INT, start BIGINT, end BIGINT"
 # exchange the offsets of all topics each time.
 _WAIT_SECONDS: Final = 1.0
 _LONG_WAIT_SECONDS: Final = 5.0
+# How often the process of a stream looks for its parent.
+_PARENT_SECONDS: Final = 0.5
 # Topics are looked for this often while there are changes; a batch of known ones does not wait for
 # that. While there are none, a new table is noticed by its record in the schema topic.
 _DISCOVERY_SECONDS: Final = 1.0
@@ -292,10 +300,23 @@ def read_ranges_stream(
 
         def streamReader(self, schema: StructType) -> RangeStreamReader:  # noqa: N802  # Spark's name
             del schema
+            end_with_parent()
             return RangeStreamReader(facts, prefix, max_offsets, secret, skipped, pickled)
 
     session.dataSource.register(OffsetRanges)
     return session.readStream.format(FORMAT).load()
+
+
+def end_with_parent() -> None:
+    """End this process soon after its parent: as if killed, with whatever it does."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_SECONDS)
+        os._exit(0)
+
+    threading.Thread(target=watch, name="end with parent", daemon=True).start()
 
 
 @contextmanager

@@ -65,6 +65,18 @@ def children(*words: object) -> list[int]:
     return found
 
 
+def stream_processes(lake: Path) -> list[int]:
+    """Return the processes by which Spark reads the streams of a lake."""
+    machines = {str(pid) for pid in children("java", lake)}
+    found = []
+    for pid in children("python_streaming_source_runner"):
+        with suppress(OSError):
+            _, _, facts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+            if facts.split()[1] in machines:
+                found.append(pid)
+    return found
+
+
 def up(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "connector", "up", *map(str, arguments)]
     return subprocess.run(

@@ -24,6 +24,7 @@ from tests.integration.lake.shop import (
     Shop,
     children,
     running,
+    stream_processes,
     up,
 )
 
@@ -57,8 +58,12 @@ def test_tables_follow_a_source_until_sigterm_and_the_same_command_goes_on(
         config = lake / "_cdc" / "connector.toml"
         said = shown(lake_errors.IN_USE, folder=lake, config=config)
         assert (other.returncode, other.stderr) == (2, f"error: {said}\n")
+        streams = stream_processes(lake)
+        assert streams
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_SECONDS) == 0
+    # One that outlives the job can take over the log of the lake.
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in streams), log.read_text, 4)
     text = log.read_text()
     assert f"new tables: {shop.name}.orders" in text
     assert "\ncut " in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -202,3 +203,19 @@ def test_the_processes_of_the_stream_load_no_tables() -> None:
         [sys.executable, "-c", LOADED, data], capture_output=True, text=True, check=True
     )
     assert run.stdout == "[]\n"
+
+
+def test_the_process_of_a_stream_ends_with_its_parent() -> None:
+    program = (
+        "import time; from stream_jobs.source.offset_stream import end_with_parent; "
+        "end_with_parent(); print('watches', flush=True); time.sleep(60)"
+    )
+    # Their output ends with the last of both.
+    start = f"import subprocess, sys; subprocess.call([sys.executable, '-c', {program!r}])"
+    with subprocess.Popen([sys.executable, "-c", start], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"watches\n"
+        parent.kill()
+        killed_at = time.monotonic()
+        assert parent.stdout.read() == b""
+    assert time.monotonic() - killed_at < 10
