@@ -101,6 +101,15 @@ BUSY = ErrorCode(
     "it was taken.",
     example={"count": 10},
 )
+TOO_LONG = ErrorCode(
+    "V180",
+    "table {table}: it cannot be compared by checksums: the text of a row is longer than "
+    "max_allowed_packet of the source",
+    "raise max_allowed_packet at the source (up to 1 GiB), and try again",
+    end=End.COMMAND,
+    cause="MySQL and MariaDB give NULL for a text that is longer than max_allowed_packet, so SQL "
+    "cannot compute the hash of such a row. Nothing is known about whether the table differs.",
+)
 NO_TABLE = ErrorCode(
     "V171",
     "table {table}: {place} does not have it",

@@ -307,7 +307,7 @@ def _sum_source(
         raise errors.SourceRefused(certificate_errors.OTHER_COLUMNS, **facts)
     done = 0
     for places, sql in statements.parts(ranges):
-        done += range_sums.take_rows(sums, places, session.query(sql))
+        done += range_sums.take_rows(sums, places, session.query(sql), own.table)
         show(own.table, done, own.rows)
 
 

@@ -132,7 +132,8 @@ class ForeignProof:
         for places, sql in statements.parts(ranges):
             # The session of the snapshot is busy: another one asks what the source says.
             with source.pace.read(source.session, Event(), kind) as turn:
-                turn.rows = count = range_sums.take_rows(sums, places, session.query(sql))
+                rows, name = session.query(sql), source.schema.name
+                turn.rows = count = range_sums.take_rows(sums, places, rows, name)
             self._count(count)
         return sums
 

@@ -15,6 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from connector.stream.source.information_schema import Row
+from stream_jobs.errors import MirrorError
+from verification.certificate import certificate_errors
 from verification.key_ranges import GREATEST, LEAST, KeyNumber, KeyRanges, numbers_of
 from verification.row_text import MirrorText, RowText, duckdb_name
 
@@ -98,6 +100,8 @@ class SourceSql:
         """Name `table` as SQL does; without the number of a key, there is one range."""
         self._table = table
         self._key = key
+        # A text longer than max_allowed_packet is NULL, and the sums of the certificate lack it.
+        self._counted = f"COUNT({text.sql}) AS texts"
         hashed = f"SHA2({text.sql}, 256)"
         parts = [f"SUBSTR({hashed}, {first}, {_DIGITS})" for first in _FIRST_DIGITS]
         self._sums = ", ".join(
@@ -107,34 +111,43 @@ class SourceSql:
 
     def whole(self, ranges: KeyRanges) -> str:
         """Return one statement for all rows of the table."""
-        return self._select(ranges, "")
+        return self._select(ranges, self._sums, "")
 
     def parts(self, ranges: KeyRanges) -> Iterator[tuple[slice, str]]:
-        """Yield statements for some ranges each, and the places of these ranges."""
+        """Yield statements for some ranges each, and the places of these ranges.
+
+        They also count the texts, for `take_rows`.
+        """
+        fields = f"{self._sums}, {self._counted}"
         if self._key is None:
-            yield slice(0, 1), self.whole(ranges)
+            yield slice(0, 1), self._select(ranges, fields, "")
             return
         for places in ranges.runs(_RANGES_OF_A_SELECT):
             some = ranges.take(places)
             where = self._key.between(int(some.low[0]), int(some.high[-1]))
-            yield places, self._select(some, f" WHERE {where}")
+            yield places, self._select(some, fields, f" WHERE {where}")
 
-    def _select(self, ranges: KeyRanges, where: str) -> str:
+    def _select(self, ranges: KeyRanges, fields: str, where: str) -> str:
         place = "0"
         if self._key is not None and len(ranges) > 1:
             bounds = ", ".join(str(self._key.literal(low)) for low in ranges.low[1:].tolist())
             place = f"INTERVAL({self._key.expression}, {bounds})"
         return (
-            f"SELECT {place} AS part, COUNT(*) AS found, {self._sums} FROM {self._table}{where} "  # noqa: S608 - quoted names
+            f"SELECT {place} AS part, COUNT(*) AS found, {fields} FROM {self._table}{where} "  # noqa: S608 - quoted names
             "GROUP BY 1 ORDER BY 1"
         )
 
 
-def take_rows(sums: Sums, places: slice, rows: Iterable[Row]) -> int:
-    """Take what a statement for the ranges at `places` returned; return the number of rows."""
+def take_rows(sums: Sums, places: slice, rows: Iterable[Row], table: str) -> int:
+    """Take what a statement for the ranges at `places` returned; return the number of rows.
+
+    Raises MirrorError if a row of `table` is too long for a text at the source.
+    """
     count = 0
     for row in rows:
         found = int(row["found"] or 0)
+        if int(row["texts"] or 0) != found:
+            raise MirrorError(certificate_errors.TOO_LONG, table=table)
         totals = (int(row[f"sum_{number}"] or 0) for number, _ in enumerate(_FIRST_DIGITS, 1))
         sums.take(places.start + int(row["part"] or 0), found, totals)
         count += found

@@ -197,7 +197,8 @@ class TableProof:
         for places, sql in statements.parts(ranges):
             # The session of the snapshot is busy: another one asks what the source says.
             with pipeline.pace.read(pipeline.session, Event(), kind) as turn:
-                turn.rows = rows = range_sums.take_rows(sums, places, snapshot.query(sql))
+                found, name = snapshot.query(sql), self._source.schema.name
+                turn.rows = rows = range_sums.take_rows(sums, places, found, name)
             self._count(rows)
         return sums
 

@@ -247,3 +247,36 @@ def test_a_certificate_holds_at_its_cut_while_source_and_mirror_go_on(
         moving = pair.verify(*other)
         require_no_certificate_without_records(pair, "t", *other)
     assert (moving.returncode, f"[{certificate_errors.MOVING}]" in moving.stdout) == (1, True)
+
+
+def test_a_row_that_is_too_long_for_a_text_is_no_difference(either_stream: Stream) -> None:
+    stream = either_stream
+    stream.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY, a MEDIUMTEXT, b MEDIUMTEXT)",
+        "CREATE TABLE short (id INT PRIMARY KEY)",
+        "INSERT INTO t VALUES (1, 'a', 'b'), (2, REPEAT('a', 700000), NULL)",
+        "UPDATE t SET b = a WHERE id = 2",
+        "INSERT INTO short VALUES (1)",
+    )
+    path, other = (stream.directory / f"{name}.json" for name in ("certificate", "other"))
+    with pair_of(stream) as pair, connect(stream.source) as connection:
+        pair.catch_up(4)
+        made = pair.verify("--certificate", str(path))
+        assert made.returncode == 0, made.stdout + made.stderr
+        cursor = connection.cursor()
+        cursor.execute("SELECT @@GLOBAL.max_allowed_packet")
+        ((before,),) = cursor.fetchall()
+        cursor.execute("SET GLOBAL max_allowed_packet = 1048576")
+        try:
+            again = pair.verify("--certificate", str(other))
+            check = ("verify", str(pair.connector.config), "--check", str(path))
+            checked = pair.run(*check)
+        finally:
+            cursor.execute(f"SET GLOBAL max_allowed_packet = {before}")
+        later = pair.run(*check)
+    error = shown(certificate_errors.TOO_LONG, table=f"{stream.database}.t")
+    assert f"{stream.database}.t: not certified: {error}" in again.stdout.splitlines()
+    assert f"{stream.database}.short: certified: 1 rows in 1 ranges" in again.stdout.splitlines()
+    assert again.returncode == 1, again.stderr
+    assert f"{stream.database}.t: not finished: {error}" in checked.stdout.splitlines()
+    assert (checked.returncode, later.returncode) == (1, 0), checked.stdout + later.stdout
