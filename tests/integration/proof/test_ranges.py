@@ -10,17 +10,21 @@ import pytest
 from connector.foundation.errors import ConfigError, DefiniteError, SourceRefused, TransientError
 from connector.foundation.settings.configuration import load_settings
 from connector.stream.sink.recovery import read_progress
-from local_stack import connect
+from local_stack import MariadbServer, connect
 from tests.foundation.errors.texts import shown
+from tests.integration.database_stream import new_stream
+from tests.integration.ended_topics import end_topics
 from tests.integration.harness import write_config
 from tests.integration.proof.delivered import proven, verify
 from tests.integration.proof.kept_topics import delete_before, produce, records_of
+from tests.length import full_only
 from verification import verify_errors
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from connector.stream.progress.progress_record import Progress
+    from local_stack import KafkaBroker
     from tests.integration.proof.delivered import Delivered
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -165,3 +169,26 @@ def test_a_log_that_begins_after_the_progress_proves_nothing(
     )
     code, _ = verify(config)
     assert code == 3
+
+
+@full_only
+def test_numbers_of_two_servers_in_a_domain_of_mariadb_do_not_end_a_range(
+    kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    loose = {"gtid_strict_mode": "OFF"}
+    with MariadbServer(tmp_path / "mariadb", settings=loose) as server:
+        stream = new_stream(server.endpoint, kafka_broker.endpoint, tmp_path)
+        stream.execute("CREATE TABLE t (id INT PRIMARY KEY)")
+        # As if two other servers had written them.
+        stream.execute("SET server_id = 91, gtid_seq_no = 1001", "INSERT INTO t VALUES (1)")
+        stream.execute("SET server_id = 92, gtid_seq_no = 991", "INSERT INTO t VALUES (2)")
+        with stream.connector() as connector:
+            stream.wait_for_changes(2, connector)
+            assert connector.terminate() == 0
+        config = stream.config()
+        ends = [proven(config, None, until).epochs[0].end for until in ("0-91-1001", "0-92-991")]
+        with pytest.raises(TransientError) as raised:
+            proven(config, None, "0-92-992")
+    assert [None if end is None else end.gtid_set for end in ends] == ["0-91-1001", "0-92-991"]
+    assert raised.value.code is verify_errors.NOT_DELIVERED
+    end_topics(stream.broker, stream.prefix)
