@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.lake.demo.stack import read_mirror
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.errors import job_errors
 from stream_jobs.pipeline_folder import Owner
@@ -37,6 +38,8 @@ class Fleet:
     def __init__(self, session: SparkSession, broker: KafkaBroker, folder: Path) -> None:
         self.session = session
         self.jobs: dict[str, SparkJob] = {}
+        # By pipeline, what its settings say besides.
+        self.sections: dict[str, dict[str, Any]] = {}
         self._broker = broker
         self._folder = folder
         self.exit_code = -1
@@ -57,7 +60,8 @@ class Fleet:
         pipelines = []
         for name, job in self.jobs.items():
             job.kafka.settle()
-            settings = job.settings().model_copy(update={"name": name})
+            sections = self.sections.get(name, {})
+            settings = job.settings(**sections).model_copy(update={"name": name})
             lines = StatusLines(outputs.of(""), name)
             pipelines.append(Pipeline(settings, lines, JobMetrics(name)))
         self.exit_code = run_pipelines(self.session, pipelines, again_seconds)
@@ -103,3 +107,21 @@ def test_pipelines_stay_apart_one_that_is_refused_stops_no_other_and_a_new_one_j
         assert {line["event"] for line in lines[name]} >= {"started", "stopped"}
     applied = [sum(one["event"] == "batch_applied" for one in lines[name]) for name in lines]
     assert (applied[0], all(applied[1:])) == (0, True), lines
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_pipelines_of_one_process_share_a_mirror(fleet: Fleet, tmp_path: Path) -> None:
+    path = tmp_path / "shared"
+    for name in (SHOP, CRM):
+        fleet.add(name)
+        shard = {"column": "company", "value": name}
+        table = {"match": ["shop.*"], "name": "all.{table}", "shard": shard}
+        fleet.sections[name] = {"mirror": {"path": str(path), "shared": True}, "tables": [table]}
+    for _ in range(2):
+        lines = fleet.run()
+        assert fleet.exit_code == 0, lines
+        rows = read_mirror(path / "all" / "items").select(["company", "id", "name"]).to_pylist()
+        assert sorted(tuple(row.values()) for row in rows) == [
+            (name, number, f"{name} {number}") for name in (CRM, SHOP) for number in (1, 2)
+        ]

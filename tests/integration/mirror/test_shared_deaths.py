@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.mirror.shared_deaths import options_of, run
-from tests.length import full_only
+from tests.length import length
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.kafka, full_only]
+pytestmark = pytest.mark.kafka
+
+KILLS = length(short=1, full=5)
 
 
 def test_each_shard_has_the_rows_of_its_source(tmp_path: Path) -> None:
-    assert run(tmp_path, options_of(["--kills", "4"])) == []
+    assert run(tmp_path, options_of(["--kills", str(KILLS)])) == []
