@@ -13,6 +13,8 @@ from typing import Any, Final
 # Paths have one slash where URLs have two. All of the rest is looked at: a password that is not
 # encoded can have any character.
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{1,20}):(/+)(\S*)")
+# In the form of a URL, for people.
+_FORM: Final = "PASSWORD"
 _AUTHORITY_ENDS: Final = re.compile(r"[/?#]")
 _OPTION: Final = re.compile(r"([?&;])([^=&;?#\s]+)=[^&;\s]*")
 _SECRET: Final = re.compile(
@@ -44,13 +46,9 @@ def value_without_secrets(value: Any) -> Any:
 def _shown_url(found: re.Match[str]) -> str:
     scheme, slashes, rest = found.groups()
     account, at, place = rest.rpartition("@")
-    user, colon, _ = account.partition(":")
-    if at and colon and not _AUTHORITY_ENDS.search(user):
+    user, colon, password = account.partition(":")
+    if at and colon and password != _FORM and not _AUTHORITY_ENDS.search(user):
         rest = f"{user}@{place}"
-    elif scheme.lower() in ("http", "https"):
-        # An account without a password may be a token.
-        authority = _AUTHORITY_ENDS.split(rest, maxsplit=1)[0]
-        rest = authority.rpartition("@")[2] + rest[len(authority) :]
     return f"{scheme}:{slashes}{_OPTION.sub(_shown_option, rest)}"
 
 
