@@ -14,6 +14,8 @@ from io import BytesIO
 from struct import Struct
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 from connector.kafka import kafka_python
 from connector.kafka.failures import MalformedResponse
 
@@ -29,6 +31,7 @@ _HEAD_BYTES_MAX: Final = 64
 _NUMBER_MAX: Final = 0x7FFF_FFFF
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class BrokerConnection:
     """A socket that is logged in; every method raises OSError if it is broken."""
 
@@ -90,7 +93,7 @@ class BrokerConnection:
         self._sent = _after(self._sent)
         return self._sent
 
-    def send(self, request: bytes) -> None:
+    def send(self, request: bytes | bytearray) -> None:
         """Send a request; some may wait for their responses."""
         try:
             self._socket.sendall(request)

@@ -104,6 +104,8 @@ def action_of(error: BaseException) -> Action:
 
 def gravest(codes: Collection[int]) -> errors.KafkaError | None:
     """Return the error that decides what is done about a response; None if all went well."""
+    if not any(codes):
+        return None
     code = max(codes, key=lambda code: _GRAVITY[ACTIONS.get(code, Action.ABORT)])
     return None if ACTIONS.get(code) is Action.GO_ON else errors.for_code(code)()
 

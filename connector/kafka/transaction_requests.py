@@ -24,6 +24,7 @@ from struct import Struct
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from kafka.errors import UnsupportedVersionError
+from mypy_extensions import mypyc_attr
 
 from connector.kafka.broker_connection import BrokerConnection
 from connector.kafka.encoded_batch import EncodedBatch
@@ -70,6 +71,7 @@ class TransactionOwner(NamedTuple):
     timeout_ms: int
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Broker:
     """A broker as a transaction sees it; every method raises OSError or KafkaError."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,13 @@ from kafka.protocol.producer import (
     ProduceResponse,
 )
 
+from connector.foundation.record_batch import HEADER_BYTES, RecordBatch
+from connector.kafka.broker_connection import BrokerConnection
+from connector.kafka.encoded_batch import CODECS, EncodedBatch
 from connector.kafka.failures import MalformedResponse
+from connector.kafka.kafka_python import LoggedIn
 from connector.kafka.transaction_requests import (
+    VERSIONS,
     Broker,
     TransactionOwner,
     add_partitions_errors,
@@ -30,34 +36,37 @@ if TYPE_CHECKING:
 LONG = "shop." + "x" * 200
 OWNER = TransactionOwner("binlog-connector", LONG, 1 << 40, 77, 30_000)
 NUMBER = 0x0102_0304
+ALL_VERSIONS = SimpleNamespace(api_versions=dict.fromkeys(VERSIONS, (0, 99)))
 
 
-class Recorder:
-    """A connection that keeps the last request, and breaks."""
+class RecordedConnection(BrokerConnection):
+    """Keeps the last request, and breaks."""
 
     request = b""
-
-    def knows(self, _: object) -> bool:
-        return True
 
     def next_number(self) -> int:
         return NUMBER
 
-    def send(self, request: bytes) -> None:
-        self.request = request
+    def send(self, request: bytes | bytearray) -> None:
+        self.request = bytes(request)
         raise ConnectionResetError
 
 
 def sent(ask: Callable[[Broker], object]) -> bytes:
     """Return the request of a broker."""
-    connection: Any = Recorder()
-    with pytest.raises(ConnectionResetError):
-        ask(Broker(connection, OWNER))
-    return bytes(connection.request)
+    with socket.socket() as unused:
+        connection = RecordedConnection(LoggedIn(unused, ALL_VERSIONS), OWNER.client_id, 1.0)
+        with pytest.raises(ConnectionResetError):
+            ask(Broker(connection, OWNER))
+    return connection.request
 
 
-def batch(topic: str, partition: int, data: bytes) -> Any:
-    return SimpleNamespace(topic=topic, partition=partition, buffer=lambda: data)
+def batch(topic: str, partition: int, data: bytes) -> EncodedBatch:
+    records = RecordBatch(topic, partition, bytes(HEADER_BYTES) + data, 1, 0, 0)
+    closed = EncodedBatch(records, CODECS["none"])
+    closed.number(OWNER.producer_id, OWNER.epoch, 0)
+    closed.close()
+    return closed
 
 
 def framed(request: Any, version: int) -> bytes:
@@ -90,7 +99,8 @@ def test_partitions_are_added_topic_by_topic() -> None:
 def test_batches_are_written_topic_by_topic() -> None:
     topic = ProduceRequest.TopicProduceData
     partition = topic.PartitionProduceData
-    large = bytes(range(256)) * 300
+    large = batch("a", 3, bytes(range(256)) * 300)
+    small, other = batch("a", 0, b"batch"), batch("b", 0, b"x" * 126)
     theirs = ProduceRequest(
         transactional_id=LONG,
         acks=-1,
@@ -99,15 +109,14 @@ def test_batches_are_written_topic_by_topic() -> None:
             topic(
                 name="a",
                 partition_data=[
-                    partition(index=0, records=b"batch"),
-                    partition(index=3, records=large),
+                    partition(index=0, records=small.buffer()),
+                    partition(index=3, records=large.buffer()),
                 ],
             ),
-            topic(name="b", partition_data=[partition(index=0, records=b"x" * 126)]),
+            topic(name="b", partition_data=[partition(index=0, records=other.buffer())]),
         ],
     )
-    batches = [batch("a", 3, large), batch("b", 0, b"x" * 126), batch("a", 0, b"batch")]
-    assert sent(lambda broker: broker.write(batches)) == framed(theirs, 7)
+    assert sent(lambda broker: broker.write([large, other, small])) == framed(theirs, 7)
 
 
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.record_batch import BatchingTarget
 from connector.kafka.cluster import Cluster
@@ -12,17 +14,19 @@ from tests.kafka.test_failures import SETTINGS, ScriptedBroker
 from tests.simulation.test_broker import Batches
 
 
-class WatchedClient(TransactionClient):
-    """Counts how often it is used after the end of a transaction."""
+class WatchedClient:
+    """Counts how often a client is used after the end of a transaction."""
 
-    transaction: TransactionInFlight | None = None
-    late_uses = 0
+    def __init__(self, real: TransactionClient) -> None:
+        self._real = real
+        self.transaction: TransactionInFlight | None = None
+        self.late_uses = 0
 
-    @property
-    def unacknowledged(self) -> int:
-        if self.transaction is not None and self.transaction.has_ended:
+    def __getattr__(self, name: str) -> Any:
+        # `close` of the writer interrupts it from another thread.
+        if name != "interrupt" and self.transaction is not None and self.transaction.has_ended:
             self.late_uses += 1
-        return super().unacknowledged
+        return getattr(self._real, name)
 
 
 def batch() -> EncodedBatch:
@@ -38,7 +42,7 @@ def test_the_thread_does_not_use_the_client_of_a_transaction_that_has_ended() ->
     # The caller writes a small transaction by the same client next.
     broker = ScriptedBroker()
     cluster = Cluster(SETTINGS, broker.network({}))
-    client = WatchedClient(cluster, SETTINGS, "id", 60.0, lambda: None)
+    client: Any = WatchedClient(TransactionClient(cluster, SETTINGS, "id", 60.0, lambda: None))
     in_flight = InFlightBatches()
     writer = TransactionWriter(client, in_flight)
     client.transaction = transaction = TransactionInFlight()

@@ -18,9 +18,9 @@ from kafka.protocol.producer import InitProducerIdRequest
 from structlog.testing import capture_logs
 
 from connector.foundation.errors import SinkUnavailable, Superseded
+from connector.kafka import cluster
 from connector.kafka.broker_connection import BrokerConnection
 from connector.kafka.failures import Action, action_of
-from connector.kafka.transaction_client import TransactionClient
 from connector.kafka.transaction_requests import (
     ADD_PARTITIONS_TO_TXN,
     END_TXN,
@@ -36,9 +36,8 @@ from tests.integration.sink.commits import PROGRESS, commit, keys, publish
 from tests.length import full_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from connector.kafka.encoded_batch import EncodedBatch
     from connector.kafka.transaction_requests import PartitionId
     from connector.stream.sink.kafka_sink import KafkaSink
     from local_stack import KafkaBroker
@@ -125,18 +124,12 @@ def test_transactions_of_every_size_and_aborts_follow_each_other(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     written = threading.Event()
-    write = TransactionClient.write
-
-    def noted(client: TransactionClient, batches: Iterable[EncodedBatch]) -> None:
-        written.set()
-        write(client, batches)
-
-    monkeypatch.setattr(TransactionClient, "write", noted)
     sink = open_sink()
     warm(sink, prefix)
+    cable = cable_of(sink)
+    cable.kind, cable.before = PRODUCE, written.set
     publish(sink, prefix, range(3))
     commit(sink, PROGRESS)
     publish(sink, prefix, range(3, 8), size=100_000)
@@ -196,7 +189,11 @@ def test_a_broker_that_knows_no_next_epoch_aborts_after_a_failure(
     size: int,
 ) -> None:
     # As those before Kafka 2.5.
-    monkeypatch.setattr(BrokerConnection, "knows", lambda _, versions: versions is VERSIONS)
+    class OldConnection(BrokerConnection):
+        def knows(self, versions: Mapping[int, int]) -> bool:
+            return versions is VERSIONS
+
+    monkeypatch.setattr(cluster, "BrokerConnection", OldConnection)
     sink = open_sink(transaction_timeout_seconds=300)
     warm(sink, prefix)
     interrupt_commit(sink, prefix, size)
@@ -368,22 +365,24 @@ def test_a_transaction_that_a_lost_answer_has_aborted_is_aborted(
 ) -> None:
     sink = open_sink(transaction_timeout_seconds=300)
     warm(sink, prefix)
-    ask = BrokerConnection.ask
     lost: list[int] = []
 
-    def lose(connection: BrokerConnection, request: Any) -> Any:
-        answer = ask(connection, request)
-        if type(request) is InitProducerIdRequest and not lost:
-            lost.append(answer.error_code)
-            wait_until_settled(kafka_broker.endpoint, prefix)
-            # Then it does not know any more which epoch was the one before.
-            kafka_broker.kill()
-            kafka_broker.start()
-            raise TimeoutError
-        return answer
+    class LossyConnection(BrokerConnection):
+        def ask(self, request: Any) -> Any:
+            answer = super().ask(request)
+            if type(request) is InitProducerIdRequest and not lost:
+                lost.append(answer.error_code)
+                wait_until_settled(kafka_broker.endpoint, prefix)
+                # Then it does not know any more which epoch was the one before.
+                kafka_broker.kill()
+                kafka_broker.start()
+                raise TimeoutError
+            return answer
 
     interrupt_commit(
-        sink, prefix, at_end=lambda: monkeypatch.setattr(BrokerConnection, "ask", lose)
+        sink,
+        prefix,
+        at_end=lambda: monkeypatch.setattr(cluster, "BrokerConnection", LossyConnection),
     )
     wait_until(lambda: aborts(sink), lambda: "Kafka does not abort")
     assert len(lost) == 1
@@ -418,22 +417,24 @@ def test_a_partition_without_the_marker_of_an_abort_gets_it(
     open_sink: Open,
     prefix: str,
     kafka_broker: KafkaBroker,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sink = open_sink(transaction_timeout_seconds=300)
     warm(sink, prefix)
-    add = Broker.add_partitions
     unknown = f"{prefix}.db.t", 0
 
-    def add_others(broker: Broker, partitions: tuple[PartitionId, ...]) -> dict[PartitionId, int]:
-        assert unknown in partitions
-        others = tuple(each for each in partitions if each != unknown)
-        return add(broker, others) | {unknown: 0}
+    class ForgetfulBroker(Broker):
+        def add_partitions(self, partitions: tuple[PartitionId, ...]) -> dict[PartitionId, int]:
+            assert unknown in partitions
+            others = tuple(partition for partition in partitions if partition != unknown)
+            return super().add_partitions(others) | {unknown: 0}
 
     # The coordinator then has no marker written there, as if it took the partition for deleted.
     with unverified(kafka_broker):
-        monkeypatch.setattr(Broker, "add_partitions", add_others)
-        interrupt_commit(sink, prefix, at_end=monkeypatch.undo)
+        producer: Any = sink._producer
+        client = producer._client
+        ((node, broker),) = client._brokers.items()
+        client._brokers[node] = ForgetfulBroker(broker.connection, client._owner)
+        interrupt_commit(sink, prefix)
     sink.abandon()
     assert delivered(kafka_broker, prefix) == []
     successor = open_sink("b")
