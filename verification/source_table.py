@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from connector.foundation.contract import SchemaColumn
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.read_pace import chunk_rows
 from connector.stream.snapshot import jobs
 from connector.stream.snapshot.source_pace import SourcePace
@@ -132,35 +133,37 @@ _GROWTH: Final = 2
 _BUSY_SECONDS = 10.0
 
 
+def table_plan(
+    session: SelectSession, name: tuple[str, str], settings: SnapshotSettings
+) -> jobs.TablePlan:
+    """Look at a table, by database and name; raises as `SelectedTable.describe` does."""
+    one_range = settings.model_copy(update={"connections": 1})
+    return plan(session, jobs.PlanJob(0, *name), one_range)
+
+
 class SourceTable:
     """Reads one table; a context manager closes its connection."""
 
     def __init__(
         self,
-        session: SelectSession,
         lent_session: Callable[[], AbstractContextManager[SelectSession]],
-        name: tuple[str, str],
+        planned: jobs.TablePlan,
         pace: SourcePace,
         choices: TableOptionsResolver,
         zero_dates: ZeroDates,
         patience: Patience,
-        planned: jobs.TablePlan | None = None,
     ) -> None:
-        """Look at the table `name`, a database and a table, unless it is `planned`.
+        """Read the table as it is `planned`; raises ConfigError for its choices.
 
         `lent_session` lends a connection for each chunk, which is read at the `pace` of the source,
         and again with `patience` after a lost connection.
-
-        Raises the errors of the session, as `SelectedTable.describe` does.
         """
         self._settings = pace.settings
-        if planned is None:
-            one_range = pace.settings.model_copy(update={"connections": 1})
-            planned = plan(session, jobs.PlanJob(0, *name), one_range)
         self._planned = planned
         self._patience = patience
         self._reader = TableReader(lent_session, pace, Event())
         selected = planned.table.schema
+        name = planned.job.database, planned.job.table
         own = TableSchema(*name, selected.schema_id, PackedSequence(0, 0), selected.columns)
         self.schema = choices.applied(own, [])
         self._rows = TypedRows(self.schema, zero_dates)

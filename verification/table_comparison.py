@@ -37,7 +37,7 @@ from verification.report import TableResult
 from verification.row_origins import RowOrigins
 from verification.side import Side
 from verification.side_factory import SideFactory
-from verification.source_table import RowKey, SourceTable
+from verification.source_table import RowKey, SourceTable, table_plan
 from verification.table_check import Limits, TableCheck
 from verification.table_definitions import DefinedTable, TableName
 
@@ -131,15 +131,16 @@ class TableComparison:
 
     def _source(self, database: str, table: str, defined: DefinedTable | None) -> SourceTable:
         pipeline = self._pipeline
+        settings = pipeline.pace.settings
         return SourceTable(
-            pipeline.session,
             pipeline.lent_session,
-            (database, table),
+            defined.plan
+            if defined is not None
+            else table_plan(pipeline.session, (database, table), settings),
             pipeline.pace,
             self._choices,
             self._job.mirror.zero_dates,
             pipeline.patience,
-            None if defined is None else defined.plan,
         )
 
     def opened(

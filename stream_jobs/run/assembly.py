@@ -67,7 +67,6 @@ def batch_applier(
         storage,
         own.path,
         client,
-        registry,
         rules,
         delta_properties(own),
         folder,
@@ -79,12 +78,7 @@ def batch_applier(
     targets = CutTargetFinder.of(client, kafka.topic_prefix, choices.skipped)
     merged = states.merged if own.shared else None
     record = CutHistory(CutStore(*folder), settings.cuts_ms, ownership, merged)
-    limits = PublicationLimits(settings.iceberg.snapshots, settings.cuts_ms, threads)
-    iceberg = None
-    if choices.is_iceberg:
-        files = TableFiles(storage, reader_uri(own.path))
-        catalog = catalog_publisher(settings.iceberg, files)
-        iceberg = IcebergPublication(services, choices, limits, files, catalog)
+    iceberg = iceberg_publication(settings, services, choices)
     upkeep = TableMaintenance(template, run, cores, threads, target)
     if iceberg is not None:
         upkeep = replace(upkeep, kept_since=iceberg.kept_since)
@@ -108,6 +102,18 @@ def batch_applier(
         iceberg,
         loads,
     )
+
+
+def iceberg_publication(
+    settings: Settings, services: MirrorContext, choices: TableOptionsResolver
+) -> IcebergPublication | None:
+    """Return what publishes versions as Iceberg tables; None if the settings want none."""
+    if not choices.is_iceberg:
+        return None
+    own, iceberg = settings.mirror, settings.iceberg
+    limits = PublicationLimits(iceberg.snapshots, settings.cuts_ms, own.commits_in_parallel)
+    files = TableFiles(services.storage, reader_uri(own.path))
+    return IcebergPublication(services, choices, limits, files, catalog_publisher(iceberg, files))
 
 
 def task_template(settings: Settings, storage: Storage) -> Task:

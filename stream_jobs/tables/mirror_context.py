@@ -15,7 +15,6 @@ from stream_jobs.delta.storage import Storage
 if TYPE_CHECKING:
     from stream_jobs.pipeline_folder import PipelineFolder
     from stream_jobs.source.client import KafkaClient
-    from stream_jobs.tables.schema_registry import SchemaRegistry
     from stream_jobs.tables.schema_rules import SchemaRules
 
 
@@ -27,7 +26,6 @@ class MirrorContext:
         storage: Storage,
         base: str,
         client: KafkaClient,
-        registry: SchemaRegistry,
         rules: SchemaRules,
         properties: Mapping[str, str],
         folder: PipelineFolder,
@@ -41,7 +39,7 @@ class MirrorContext:
         self.storage = storage
         self.base = base.rstrip("/")
         self.client = client
-        self.registry = registry
+        self.registry = rules.registry
         self.rules = rules
         self.properties = properties
         self.folder = folder

@@ -34,7 +34,7 @@ class SchemaRules:
         unknown_defaults: Literal["error", "null"],
     ) -> None:
         """Look schemas up in `registry`; `base` is the folder of the mirrors, for errors."""
-        self._registry = registry
+        self.registry = registry
         self._base = base.rstrip("/")
         self._zero_dates = zero_dates
         self._unknown_defaults = unknown_defaults
@@ -46,10 +46,10 @@ class SchemaRules:
 
         Raises MirrorError if the table had rows without a key, or with another one, before.
         """
-        schemas = self._registry.require(topic, used)
+        schemas = self.registry.require(topic, used)
         target = schemas[max(used, key=lambda schema_id: used[schema_id].highest)]
         self._refuse_unsuitable(target, path_of(target), mode)
-        for schema in () if mode.keeps_columns else self._registry.history(topic):
+        for schema in () if mode.keeps_columns else self.registry.history(topic):
             use = used.get(schema.schema_id)
             is_gone = floor is not None and (
                 schema.first < floor and (use is None or use.highest < floor)
@@ -67,7 +67,7 @@ class SchemaRules:
         columns = column_changes.all_columns(target, 0, mode.columns)
         if not mode.keeps_columns:
             return columns
-        schemas = self._registry.require(topic, used)
+        schemas = self.registry.require(topic, used)
         in_order = sorted(used, key=lambda schema_id: used[schema_id].lowest)
         others = [schemas[schema_id] for schema_id in in_order if schema_id != target.schema_id]
         _refuse_unknown(others)
@@ -95,7 +95,7 @@ class SchemaRules:
         }
         if not later:
             return self._step_without_list(topic, current, own, used, mode)
-        schemas = self._registry.require(topic, {*later, current.schema_id})
+        schemas = self.registry.require(topic, {*later, current.schema_id})
         in_order = sorted(later, key=lambda schema_id: later[schema_id])
         last = max((id_ for id_ in used if id_ in schemas), key=lambda id_: used[id_].highest)
         chain = [current, *(schemas[id_] for id_ in in_order if id_ != last), schemas[last]]
@@ -108,7 +108,7 @@ class SchemaRules:
             since = max([progress.since, *others])
         metadata = own.delta.snapshot.metadata
         if mode.keeps_columns:
-            older = self._registry.require(topic, used).values()
+            older = self.registry.require(topic, used).values()
             _refuse_unknown([*chain, *older])
             change = column_changes.retained_columns(
                 metadata.columns, chain, older, metadata.last_id
@@ -148,7 +148,7 @@ class SchemaRules:
         Raises MirrorError if the rows of the mirror cannot have a default.
         """
         target = schemas[1]
-        origins = self._registry.defaults_between(topic, *schemas)
+        origins = self.registry.defaults_between(topic, *schemas)
         added = {name: origins.get(name, target.by_name[name]) for name in names}
         if not own.is_empty:
             self._refuse_unfit_defaults(target, added)
@@ -170,7 +170,7 @@ class SchemaRules:
         metadata = own.delta.snapshot.metadata
         columns = metadata.columns
         if mode.keeps_columns:
-            others = self._registry.require(topic, used).values()
+            others = self.registry.require(topic, used).values()
             _refuse_unknown(others)
             columns = column_changes.retained_columns(
                 columns, [current], others, metadata.last_id
@@ -198,7 +198,7 @@ class SchemaRules:
         Raises MirrorError if that is not possible.
         """
         parses, place = {}, f"{self._base}/{path}"
-        for schema_id, schema in self._registry.require(topic, used).items():
+        for schema_id, schema in self.registry.require(topic, used).items():
             if schema_id == target.schema_id:
                 parses[schema_id] = RecordMapping(schema, {})
                 continue
@@ -224,7 +224,7 @@ class SchemaRules:
                     )
             else:
                 column_changes.refuse_other_types(schema, target, place)
-            origins = self._registry.defaults_between(topic, schema, target)
+            origins = self.registry.defaults_between(topic, schema, target)
             if mode.is_filling:
                 self._refuse_unknown_defaults(target, origins)
             parses[schema_id] = RecordMapping(schema, origins, renamed)

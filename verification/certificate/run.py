@@ -27,7 +27,7 @@ from verification.report import Verdict
 from verification.run import job_settings, table_names
 from verification.run_progress import RunProgress
 from verification.side_factory import SideFactory
-from verification.source_table import SourceTable
+from verification.source_table import SourceTable, table_plan
 
 # What keeps a table from being certified for good.
 _LEFT_OUT: Final = (
@@ -145,9 +145,8 @@ class _Run:
     def _certify(self, name: tuple[str, str], result: CertifiedResult) -> None:
         pipeline = self._pipeline
         source = SourceTable(
-            pipeline.session,
             pipeline.lent_session,
-            name,
+            table_plan(pipeline.session, name, pipeline.pace.settings),
             pipeline.pace,
             self._choices,
             self._job.mirror.zero_dates,

@@ -18,16 +18,13 @@ from pydantic_settings import SettingsConfigDict
 from connector.foundation.contract import own_topics
 from connector.foundation.errors import ConfigError, SourceUnavailable
 from connector.foundation.record_formats import REGISTERED, SubjectStrategy
-from connector.foundation.settings import settings_errors, values
-from connector.foundation.settings.credentials import (
-    PASSWORDS,
-    KafkaLogin,
-    command_secret,
-    read_secret,
-)
+from connector.foundation.settings import credentials, settings_errors, values
 from connector.foundation.settings.envelope import EnvelopeSettings, TableNames, Topic
 from connector.foundation.settings.file_settings import Alternatives, FileSettings, UnfitValueError
 from connector.foundation.settings.log_folder import require_fit
+
+# A token that cannot be guessed.
+_TOKEN_CHARACTERS_MIN = 16
 
 
 class Section(BaseModel):
@@ -73,7 +70,7 @@ class MaskSettings(Section):
 class SourceSettings(Section, TableNames):
     """The server whose changes are read."""
 
-    alternatives: ClassVar[Alternatives] = (PASSWORDS,)
+    alternatives: ClassVar[Alternatives] = (credentials.PASSWORDS,)
 
     host: str = "127.0.0.1"
     port: values.Port = 3306
@@ -122,10 +119,10 @@ class SourceSettings(Section, TableNames):
         if self.password_command:
             known = (("{host}", self.host), ("{port}", str(self.port)), ("{user}", self.user))
             command = [_filled(word, known) for word in self.password_command]
-            return command_secret("source.password_command", command, SourceUnavailable)
+            return credentials.command_secret("source.password_command", command, SourceUnavailable)
         if self.password_file is None:
             return self.password.get_secret_value()
-        return read_secret("source.password_file", self.password_file)
+        return credentials.read_secret("source.password_file", self.password_file)
 
 
 def _filled(word: str, known: tuple[tuple[str, str], ...]) -> str:
@@ -134,7 +131,7 @@ def _filled(word: str, known: tuple[tuple[str, str], ...]) -> str:
     return word
 
 
-class KafkaSettings(KafkaLogin):
+class KafkaSettings(credentials.KafkaLogin):
     """The brokers, and the topics of the pipeline."""
 
     # Or the URL of a folder alone, which then has the log.
@@ -200,7 +197,7 @@ class RegistrySettings(Section):
         Raises ConfigError if the file cannot be read.
         """
         if self.password_file is not None:
-            return read_secret("registry.password_file", self.password_file)
+            return credentials.read_secret("registry.password_file", self.password_file)
         return "" if self.password is None else self.password.get_secret_value()
 
 
@@ -268,10 +265,6 @@ class SchemaSettings(Section):
     cascade_seconds: Annotated[float, Field(ge=0)] = 10.0
 
 
-# A token that cannot be guessed.
-_TOKEN_CHARACTERS_MIN = 16
-
-
 class MetricsSettings(Section):
     """Figures for Prometheus, health, and the status page."""
 
@@ -299,7 +292,8 @@ class MetricsSettings(Section):
         Raises ConfigError if the file cannot be read, or if the token is short.
         """
         if self.token_file is not None:
-            key, token = "metrics.token_file", read_secret("metrics.token_file", self.token_file)
+            key = "metrics.token_file"
+            token = credentials.read_secret(key, self.token_file)
         elif self.token is not None:
             key, token = "metrics.token", self.token.get_secret_value()
         else:

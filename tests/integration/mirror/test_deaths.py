@@ -115,7 +115,6 @@ class Process:
             self.storage,
             "mirror",
             self.client,
-            registry,
             rules,
             {},
             PipelineFolder(self.storage, "mirror"),

@@ -20,7 +20,7 @@ from verification.checksums import Checksums, ServerChecksums, sql_of_hash
 from verification.key_ranges import KeyNumber, KeyRanges, numbers_of
 from verification.patience import Patience
 from verification.row_text import RowText
-from verification.source_table import SourceTable
+from verification.source_table import SourceTable, table_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,9 +88,8 @@ class Table:
         self.settings = login.model_copy(update=columns)
         self.session = self.open()
         self.source = SourceTable(
-            self.session,
             self.open,
-            (place, "t"),
+            table_plan(self.session, (place, "t"), SnapshotSettings()),
             SourcePace(SnapshotSettings()),
             TableOptionsResolver(choices, "a salt of sixteen"),
             "error",

@@ -73,7 +73,7 @@ class IdleMirror:
         rules = SchemaRules(registry, root, "null", "null")
         folder = PipelineFolder(storage, root)
         services = MirrorContext(
-            storage, root, cast("Any", None), registry, rules, {}, folder, accept_partitions=False
+            storage, root, cast("Any", None), rules, {}, folder, accept_partitions=False
         )
         columns = new_columns([("id", pa.int64(), {})])
         self._storage = storage
