@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -108,6 +109,13 @@ def job(python: Path, config: Path, log: Path, bug: Path | None) -> Supervised:
     if bug is not None:
         environment |= planted(bug)
     return Supervised("job", command, log, environment)
+
+
+def module(name: str, arguments: Sequence[str], log: Path) -> Supervised:
+    """Return a module of the tests that is a job."""
+    folders = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
+    return Supervised("job", [sys.executable, "-m", name, *arguments], log, environment)
 
 
 def planted(bug: Path) -> dict[str, str]:

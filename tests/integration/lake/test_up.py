@@ -27,6 +27,7 @@ from tests.integration.lake.shop import (
     stream_processes,
     up,
 )
+from tests.length import FULL
 
 pytestmark = pytest.mark.server
 
@@ -138,10 +139,11 @@ def test_a_password_of_the_environment_is_given_at_each_start(
     monkeypatch.setenv(variable, "an0ther")
     again = up(url, "--to", lake, "--once", "--verify")
     assert again.returncode == 0, again.stdout + again.stderr
-    shop.execute(f"INSERT INTO {shop.name}.orders VALUES (4, 'four')")
-    with mirror(None, lake) as same:
-        same.wait(PATIENCE_SECONDS)
-    assert [row["id"] for row in rows(lake, shop)] == [1, 2, 3, 4]
+    if FULL:
+        shop.execute(f"INSERT INTO {shop.name}.orders VALUES (4, 'four')")
+        with mirror(None, lake) as same:
+            same.wait(PATIENCE_SECONDS)
+    assert [row["id"] for row in rows(lake, shop)] == [1, 2, 3, 4][: 4 if FULL else 3]
     files = [path for path in lake.rglob("*") if path.is_file()]
     for word in (PASSWORD.encode(), b"an0ther"):
         assert not [path for path in files if word in path.read_bytes()]

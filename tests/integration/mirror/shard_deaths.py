@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import os
 import random
 import subprocess
 import sys
@@ -92,8 +91,8 @@ class Pipeline:
         if options.spark:
             self.job = processes.job(python, self._job_config, log, None)
         else:
-            command = [sys.executable, "-m", __spec__.name, "--job", str(self._job_config)]
-            self.job = processes.Supervised("job", command, log, os.environ)
+            arguments = ["--job", str(self._job_config)]
+            self.job = processes.module(__spec__.name, arguments, log)
         self.connector.start()
         self.job.start()
 

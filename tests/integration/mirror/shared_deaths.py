@@ -145,9 +145,8 @@ class Pipeline:
 
     def another_job(self, *options: str) -> processes.Supervised:
         """Return a process of the job."""
-        command = [sys.executable, "-m", __spec__.name, "--job", str(self.job_config), *options]
         log = self._folder / f"{self.prefix}_job{len(options) or ''}.log"
-        return processes.Supervised("job", command, log, os.environ)
+        return processes.module(__spec__.name, ["--job", str(self.job_config), *options], log)
 
     def _job_keys(self, broker: Endpoint) -> str:
         shard = {"column": "region", "value": self.prefix}
