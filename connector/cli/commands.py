@@ -18,6 +18,7 @@ from connector.cli.exit_codes import EXIT_ARGUMENTS, log_exit_codes, pipeline_ex
 from connector.cli.start import COMPLETION, PROGRAM, import_without_extras, print_version
 from connector.foundation.argument_parser import EXIT_USAGE, ArgumentParser
 from connector.foundation.errors.message import Message, nearest
+from connector.foundation.errors.secrets_in_urls import url_without_secrets
 
 # `states` is not a typing error for `stat`, although the two have a similarity of 0.8.
 _NEAR: Final = 0.81
@@ -230,7 +231,10 @@ def _describe_program(parser: ArgumentParser) -> None:
 def _refuse_name(parser: ArgumentParser, name: str) -> NoReturn:
     known = list(parser.commands)
     meant = nearest(name, known, _NEAR)
-    code, facts = command_errors.UNKNOWN_COMMAND, {"name": name, "known": known}
+    code, facts = (
+        command_errors.UNKNOWN_COMMAND,
+        {"name": url_without_secrets(name), "known": known},
+    )
     if meant is not None:
         code, facts["meant"] = command_errors.UNKNOWN_COMMAND_MEANT, meant
     parser.error(str(Message(code, facts)))

@@ -17,7 +17,7 @@ from itertools import takewhile
 from typing import Any, Final, NamedTuple, NoReturn, TextIO
 
 from connector.foundation.errors.message import nearest
-from connector.foundation.errors.secrets_in_urls import without_secrets
+from connector.foundation.errors.secrets_in_urls import url_without_secrets, without_secrets
 
 EXIT_USAGE: Final = 2
 
@@ -55,6 +55,7 @@ class ArgumentParser(argparse.ArgumentParser):
         self.commands: Mapping[str, str] = {}
         self.examples: list[Example] = []
         self._exit_code = exit_code
+        self._words: list[str] = []
         # Python 3.14 has colours of its own.
         self.color = False
 
@@ -69,7 +70,8 @@ class ArgumentParser(argparse.ArgumentParser):
 
         `given` of them names those that `words` have, each with its name in the help.
         """
-        ordered = self._in_order(words)
+        self._words = list(words)
+        ordered = self._in_order(self._words)
         found = self.parse_args(ordered)
         options = (self.option(word) for word in takewhile(lambda word: word != "--", ordered))
         given = {action.dest: action.option_strings[0] for action in options if action is not None}
@@ -124,9 +126,21 @@ class ArgumentParser(argparse.ArgumentParser):
         """Print how the command is used and what is wrong, and end the process."""
         self.print_usage(sys.stderr)
         head = f"{_RED}error:{_PLAIN}" if has_colours(sys.stderr) else "error:"
-        self.exit(
-            self._exit_code, f"Try '{self.prog} --help'.\n{head} {without_secrets(message)}\n"
-        )
+        shown = without_secrets(self._without_urls_of_words(message))
+        self.exit(self._exit_code, f"Try '{self.prog} --help'.\n{head} {shown}\n")
+
+    def _without_urls_of_words(self, message: str) -> str:
+        """Return a message without the secrets of URLs in words, which may have white space.
+
+        argparse repeats a word or the value in it, as it is or as Python writes it.
+        """
+        for word in self._words:
+            for said in (word, word.partition("=")[2], word[2:]):
+                shown = url_without_secrets(said)
+                if shown != said:
+                    message = message.replace(said, shown)
+                    message = message.replace(repr(said)[1:-1], repr(shown)[1:-1])
+        return message
 
     def print_help(self, file: Any = None) -> None:
         """Print the help, by default on standard output."""

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import ConfigError
-from connector.foundation.errors.secrets_in_urls import without_secrets
+from connector.foundation.errors.secrets_in_urls import url_without_secrets
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.sections import Section
 from connector.stream.snapshot.copy_requests import names_ignore_case
@@ -208,7 +208,7 @@ def _choice(text: str, name: str, target: str) -> TableChoice:
 
 def _shown(text: str) -> str:
     """Return a text with a URL, without its password and the values of its options."""
-    kind, slashes, url = without_secrets(text).partition("://")
+    kind, slashes, url = url_without_secrets(text).partition("://")
     if not slashes and not _OF_FILES.search(kind):
         # The slashes may have been forgotten, not the password.
         head, at, place = text.rpartition("@")

@@ -43,6 +43,7 @@ def test_a_target_of_a_package_that_is_missing_is_refused(
         ("postgresql://audit:s@e@dwh/shop.app.t", "postgresql://audit@dwh/shop.app.t"),
         ("mysql://audit:a:b@db2/shop.orders", "mysql://audit@db2/shop.orders"),
         ("mysql://audit@db2/shop.orders", "mysql://audit@db2/shop.orders"),
+        ("mysql://audit:pass word@db2/shop.orders", "mysql://audit@db2/shop.orders"),
     ],
 )
 def test_passwords_are_not_shown(target: str, shown: str) -> None:
@@ -56,6 +57,7 @@ def test_passwords_are_not_shown(target: str, shown: str) -> None:
         "mysql://audit:12/word@db2/shop.orders",
         "iceberg-rest:http://audit:p[word]x@db2/?table=shop.orders",
         "mysql:audit:word@db2/shop.orders",
+        "mysql://audit:p[a word@db2/shop.orders",
     ],
 )
 def test_a_password_that_is_not_encoded_is_not_shown(place: str) -> None:
@@ -63,6 +65,13 @@ def test_a_password_that_is_not_encoded_is_not_shown(place: str) -> None:
         read_choice(f"shop.orders={place}").opened()
     assert raised.value.code is foreign_errors.SERVER_FORM
     assert "word" not in str(raised.value)
+
+
+def test_the_password_of_an_unknown_kind_is_not_shown() -> None:
+    with pytest.raises(ConfigError) as raised:
+        read_choice("a.b=postgres://u:pass word@dwh/d.s.t")
+    assert raised.value.code is foreign_errors.TARGET_FORM
+    assert "a.b=postgres://u@dwh/d.s.t: postgres is no kind" in str(raised.value)
 
 
 @pytest.mark.parametrize(
