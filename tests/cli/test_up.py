@@ -10,6 +10,7 @@ import pytest
 
 from connector.cli import command_errors, up
 from connector.errors import SourceUnavailable
+from connector.foundation.settings import settings_errors
 from connector.lake.lake_folder import LakeFolder
 from connector.lake.lake_start import options_of
 from local_stack.server import free_port
@@ -71,6 +72,15 @@ def test_an_address_that_cannot_be_listened_on_is_refused(address: str) -> None:
     done = invoke(["up", "--to", "lake", "--listen", address])
     assert done.exit_code == 2
     assert f"{address!r} is not HOST:PORT, such as 127.0.0.1:8080" in done.stderr
+
+
+def test_a_section_of_the_environment_that_is_not_json_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE", "not json")
+    done = invoke(["up", "--to", "lake", "mysql://cdc@127.0.0.1:1/shop"])
+    error = shown(settings_errors.NOT_JSON, variable="BINLOG_CONNECTOR_SOURCE")
+    assert (done.exit_code, done.stderr) == (2, f"error: {error}\n")
 
 
 def test_variables_of_the_connector_do_not_change_the_source_of_a_new_lake(

@@ -23,6 +23,7 @@ from connector.foundation.settings import settings_errors
 NESTED = "__"
 # Of a text or a list; such a variable stands for one that is not set.
 _EMPTY = ("", "[]")
+_EMPTY_VALUES: tuple[object, ...] = (None, "", [])
 # In a path, slashes are one.
 _URL = re.compile(r"[a-z][a-z0-9+-]+:/")
 
@@ -143,7 +144,11 @@ class FileSettings(BaseSettings):
 
     @classmethod
     def given_in_environment(cls, section: str) -> set[str]:
-        """Return the keys of a section that the environment gives, but for those it gives empty."""
+        """Return the keys of a section that the environment gives, but for those it gives empty.
+
+        Raises ConfigError if a variable has no key, or is not JSON where it must be.
+        """
+        cls._check_variables()
         given: set[str] = set()
         for variable, keys in cls.variables().items():
             text = os.environ[variable].strip()
@@ -152,7 +157,7 @@ class FileSettings(BaseSettings):
             if len(keys) > 1:
                 given.add(keys[1])
             elif isinstance(values := json.loads(text), dict):
-                given |= values.keys()
+                given |= {key for key, each in values.items() if each not in _EMPTY_VALUES}
         return given
 
     @classmethod

@@ -100,14 +100,25 @@ def test_a_password_of_the_environment_replaces_the_one_of_the_file(
     assert (source.password_file, source.read_password()) == (None, "secret")
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"SOURCE__PASSWORD": "", "SOURCE__PASSWORD_COMMAND": "[]"},
+        {"SOURCE": '{"password": "", "password_command": []}'},
+    ],
+)
 def test_an_empty_variable_replaces_no_password(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
 ) -> None:
     secret = tmp_path / "password"
     secret.write_text("secret")
     config.write_text(MINIMAL.replace("server_id", f'password_file = "{secret}"\nserver_id'))
-    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "")
-    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD_COMMAND", "[]")
+    for name, value in variables.items():
+        monkeypatch.setenv(f"BINLOG_CONNECTOR_{name}", value)
+    assert load_settings(config).source.read_password() == "secret"
+    config.write_text(MINIMAL.replace("server_id", 'password = "secret"\nserver_id'))
+    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE", '{"password_file": null}')
+    monkeypatch.delenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", raising=False)
     assert load_settings(config).source.read_password() == "secret"
 
 
