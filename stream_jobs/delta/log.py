@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -178,3 +178,23 @@ class Log:
 def now() -> int:
     """Return milliseconds since 1970."""
     return time.time_ns() // 1_000_000
+
+
+class Moment(NamedTuple):
+    """A moment of this machine by two clocks.
+
+    The time of day may be set back, and the other clock stands still while the machine sleeps.
+    """
+
+    wall_ms: int
+    monotonic: float
+
+    @classmethod
+    def here(cls) -> "Moment":
+        """Return the present moment."""
+        return cls(now(), time.monotonic())
+
+    @property
+    def age_ms(self) -> float:
+        """How long ago it was, by the clock for which that is longer."""
+        return max(now() - self.wall_ms, (time.monotonic() - self.monotonic) * 1000)

@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from stream_jobs.delta import change_data, deletion_vectors
 from stream_jobs.delta.actions import DataFile, Features, Metadata
-from stream_jobs.delta.log import Log, now
+from stream_jobs.delta.log import Log, Moment, now
 from stream_jobs.delta.snapshot import CLUSTERING, Snapshot, SnapshotBuilder
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import CommitConflict, MirrorError, delta_errors
@@ -41,6 +41,8 @@ class TableCommit:
     data_change: bool = True
     # What the history of the table shows as the writer's own words.
     note: str = ""
+    # When the writing of `new` began, if other pipelines delete files that no version names.
+    since: Moment | None = None
 
 
 @dataclass(slots=True)
@@ -150,6 +152,11 @@ class DeltaTable:
     def turn(self) -> AbstractContextManager[None]:
         """Keep others from committing meanwhile who write other parts of the table."""
         return nullcontext()
+
+    @property
+    def may_clean_up(self) -> bool:
+        """Whether what is known of the table is new enough to delete what no version names."""
+        return True
 
     def exclusive(self) -> AbstractContextManager[object]:
         """Keep other threads from writing other parts of the table meanwhile."""

@@ -22,6 +22,7 @@ from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.modes.mode import Mode
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.delta.housekeeping import is_checkpoint_due, write_checkpoint
+from stream_jobs.delta.log import Moment
 from stream_jobs.errors import MirrorError, shard_errors
 from stream_jobs.load import load_errors
 from stream_jobs.load.key_parts import key_parts
@@ -70,8 +71,8 @@ class TableLoading:
         self.own = own
         self._check_owner = check_owner
         self._lock = threading.Lock()
-        # The parts that a task reads.
-        self._busy: set[int] = set()
+        # The parts that a task reads, and since when.
+        self._busy: dict[int, Moment] = {}
 
     @property
     def load(self) -> TableLoad:
@@ -85,14 +86,14 @@ class TableLoading:
         with self._lock:
             for place, part in enumerate(self.load.parts):
                 if not part.done and place not in self._busy:
-                    self._busy.add(place)
+                    self._busy[place] = Moment.here()
                     return place
         return None
 
     def leave_part(self, place: int) -> None:
         """Let a part be read again from where it was committed."""
         with self._lock:
-            self._busy.discard(place)
+            self._busy.pop(place, None)
 
     def commit(self, place: int, result: RangeResult, end: Callable[[], SourceMoment]) -> None:
         """Commit what was read of a part; after the last one, ask for the `end`.
@@ -105,9 +106,10 @@ class TableLoading:
             load = self.load.after_range(place, result.part, result.rows)
             if load.is_read:
                 load = replace(load, phase="catching up", end=end())
+            self.own.began = self._busy[place]
             with self._rewriting:
                 self.own.commit_load(result.files, replace(self.own.progress, load=load))
-            self._busy.discard(place)
+            self._busy.pop(place, None)
             # Batches, which do it otherwise, leave the table alone until all rows are read.
             delta = self.own.delta
             with delta.exclusive():

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from stream_jobs.apply.task_messages import CompactedFiles, PartResult, Task, results_by_topic
 from stream_jobs.delta.compaction import CompactionLimits, plan
 from stream_jobs.delta.housekeeping import clean_up, is_checkpoint_due
-from stream_jobs.delta.log import now
+from stream_jobs.delta.log import Moment, now
 from stream_jobs.errors import CommitConflict, MirrorError
 from stream_jobs.tables.mirror_creation import remove_files
 from stream_jobs.tables.mirror_table import MirrorTable
@@ -83,6 +83,7 @@ class TableMaintenance:
         work: list[CompactedFiles] = []
         left = _BUDGET_BYTES
         for topic, own, key, target in tables:
+            own.began = Moment.here()
             snapshot = own.delta.snapshot
             limits = CompactionLimits(target or self.target_bytes, left, cores)
             for group in plan(snapshot.files.values(), limits):
@@ -119,8 +120,11 @@ class TableMaintenance:
 
     def _cleaned_up(self, table: ChangedTable, at: int) -> MirrorError | None:
         try:
-            with table.mirror.delta.exclusive():
-                clean_up(table.mirror.delta.whole, self.kept_since(table, at))
+            delta = table.mirror.delta
+            with delta.exclusive():
+                # After a pause of this process, a later batch does it.
+                if delta.may_clean_up:
+                    clean_up(delta.whole, self.kept_since(table, at))
         except MirrorError as error:
             return error
         return None

@@ -6,6 +6,7 @@ one adds its columns. `ShardTable` then shows the shard as a table of its own.
 
 import json
 import math
+import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from stream_jobs.apply.modes.mode import Mode
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import Column, highest_id, new_columns
 from stream_jobs.delta.housekeeping import Retention
+from stream_jobs.delta.log import Moment
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.table import DeltaTable, TableCommit
@@ -38,6 +40,9 @@ from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
 # The part of the retention after which a table is read again that other processes write.
 SEEN_SHARE: Final = 0.25
 
+# So long does a commit wait at most that another writer has overtaken.
+_PAUSE_SECONDS: Final = 0.1
+
 _COMMENT: Final = "the shard: which table of the source the row belongs to"
 
 
@@ -53,7 +58,7 @@ class MergedTable:
         # Whether the pipeline has had the mirror first; None while nobody has asked.
         self._is_first: bool | None = None
         # When the newest version was read.
-        self._seen_at = 0.0
+        self._seen: Moment | None = None
 
     @property
     def exists(self) -> bool:
@@ -82,7 +87,11 @@ class MergedTable:
                 facts = {"path": path, "before": before, "now": shard.column}
                 raise MirrorError(shard_errors.OTHER_SHARD_COLUMN, table=table, **facts)
             self._refuse_taken(snapshot, shard, table, path)
-            return shard_table.ShardTable(shared, shard.value) if _has(snapshot, shard) else None
+            return self._table(shared, shard) if _has(snapshot, shard) else None
+
+    def _table(self, shared: shard_table.SharedDelta, shard: Shard) -> shard_table.ShardTable:
+        shared.has_others = bool(shard.prefix)
+        return shard_table.ShardTable(shared, shard.value)
 
     def _refuse_taken(self, snapshot: Snapshot, shard: Shard, table: str, path: str) -> None:
         """Raise MirrorError if the shard is another table, or the table another shard."""
@@ -119,6 +128,8 @@ class MergedTable:
         """
 
         def remove() -> None:
+            if (shared := self._load()) is not None:
+                shared.await_turn()
             own = self.open(shard, table, base)
             if own is not None:
                 own.remove()
@@ -144,7 +155,7 @@ class MergedTable:
         with self._lock:
             _repeated(lambda: self._add(schema, columns, progress, properties, mode))
             assert self._shared is not None
-            return shard_table.ShardTable(self._shared, shard.value)
+            return self._table(self._shared, shard)
 
     def _add(
         self,
@@ -156,19 +167,20 @@ class MergedTable:
     ) -> None:
         shared = self._load()
         if shared is not None:
-            self._join(shared.delta, schema, columns, progress, mode)
+            shared.await_turn()
+            self._join(shared, schema, columns, progress, mode)
             return
         delta = self._create(schema, columns, progress, properties, mode)
         self._shared = shard_table.SharedDelta(delta, self._lock)
 
     def _load(self) -> shard_table.SharedDelta | None:
         """Return the newest version of the table; None if there is none."""
-        seen_at = time.monotonic()
+        seen = Moment.here()
         if self._shared is not None:
             self._shared.delta.refresh()
         elif (delta := DeltaTable.open(self._storage, self.path)) is not None:
             self._shared = shard_table.SharedDelta(delta, self._lock)
-        self._seen_at = seen_at
+        self._seen = seen
         return self._shared
 
     @property
@@ -183,7 +195,8 @@ class MergedTable:
         Other processes delete versions that are older than the retention of the table. Raises
         MirrorError for a property that is no time.
         """
-        return (time.monotonic() - self._seen_at) * 1000 > self._retention_ms * SEEN_SHARE
+        seen_ms = math.inf if self._seen is None else self._seen.age_ms
+        return seen_ms > self._retention_ms * SEEN_SHARE
 
     @property
     def kept_ms(self) -> float:
@@ -223,7 +236,7 @@ class MergedTable:
 
     def _join(
         self,
-        delta: DeltaTable,
+        shared: shard_table.SharedDelta,
         schema: TableSchema,
         columns: Sequence[Column],
         progress: str,
@@ -231,7 +244,7 @@ class MergedTable:
     ) -> None:
         shard = schema.chosen.shard
         assert shard is not None
-        snapshot = delta.snapshot
+        snapshot = shared.delta.snapshot
         metadata = snapshot.metadata
         self._refuse_taken(snapshot, shard, schema.name, self.path)
         if _has(snapshot, shard):
@@ -254,7 +267,9 @@ class MergedTable:
         united = union.with_columns(own)
         assert united is not None
         domains = _domains(schema, own, progress)
-        delta.commit(TableCommit(metadata=united, domains=domains), "ADD SHARD")
+        ended = (shard_table.TURN,) if shared.ends_turn(is_mine=False) else ()
+        joined = TableCommit(metadata=united, domains=domains, removed_domains=ended)
+        shared.delta.commit(joined, "ADD SHARD")
 
     def _refuse_other_choices(self, metadata: Metadata, schema: TableSchema, mode: Mode) -> None:
         """Raise MirrorError if the mirror was made with another mode, or other partitions."""
@@ -275,6 +290,7 @@ def _repeated(commit: Callable[[], None]) -> None:
         except ShardOvertaken:
             raise
         except CommitConflict:
+            time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - not a secret
             continue
         return
     commit()

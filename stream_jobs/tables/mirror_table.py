@@ -1,7 +1,7 @@
 """The mirror of one table, as the driver sees it: a Delta table that holds its own progress."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pyroaring import BitMap
@@ -10,6 +10,7 @@ from stream_jobs.apply.modes.mode import Mode, ModeColumn
 from stream_jobs.apply.task_messages import MirrorDescription, PartResult, RecordMapping
 from stream_jobs.delta.actions import DataFile, Metadata
 from stream_jobs.delta.columns import Column
+from stream_jobs.delta.log import Moment
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError, delta_errors, job_errors
@@ -47,6 +48,8 @@ class MirrorTable:
     progress: mirror_metadata.Progress
     # As the last batch had it.
     _facts: MirrorDescription | None = None
+    # When the writing of the files began that the next commit names.
+    began: Moment = field(default_factory=Moment.here)
 
     @classmethod
     def open(
@@ -301,7 +304,8 @@ class MirrorTable:
         self, change: TableCommit, operation: str, progress: mirror_metadata.Progress
     ) -> None:
         own = {mirror_metadata.DOMAIN: progress.write()}
-        self.delta.commit(replace(change, domains=own, note=progress.note()), operation)
+        whole = replace(change, domains=own, note=progress.note(), since=self.began)
+        self.delta.commit(whole, operation)
         self.progress = progress
 
 

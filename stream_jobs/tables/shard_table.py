@@ -31,7 +31,8 @@ from typing import Final
 
 from stream_jobs.delta.actions import DataFile, Metadata
 from stream_jobs.delta.columns import Column
-from stream_jobs.delta.log import Log, LogListing
+from stream_jobs.delta.housekeeping import Retention
+from stream_jobs.delta.log import Log, LogListing, Moment
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import (
@@ -50,6 +51,9 @@ from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
 LISTS: Final = f"{mirror_metadata.DOMAIN}/shard/"
 PROGRESS: Final = f"{mirror_metadata.DOMAIN}/progress/"
 TURN: Final = f"{mirror_metadata.DOMAIN}/turn"
+
+# The part of the retention after which files are too old to be named, as others may delete them.
+_LATE_SHARE: Final = 0.5
 
 # So often another writer may be faster.
 TRIES: Final = 20
@@ -125,6 +129,20 @@ class SharedDelta:
     turn_seconds: float = _TURN_SECONDS
     # A turn of another process that was waited for in vain.
     passed: str | None = None
+    # Whether other pipelines may have shards in the table, and when this process last began to put
+    # a version.
+    has_others: bool = False
+    put: Moment | None = None
+
+    def is_late(self, since: Moment) -> bool:
+        """Return whether other pipelines may soon delete a file from that moment.
+
+        They do if no version names it. Raises MirrorError for a property that is no time.
+        """
+        if not self.has_others:
+            return False
+        kept_ms = Retention.of(self.delta.path, self.delta.snapshot.configuration).files
+        return since.age_ms > kept_ms * _LATE_SHARE
 
     def ends_turn(self, *, is_mine: bool) -> bool:
         """Return whether a commit ends the turn in the log: one for which nobody waits any more.
@@ -215,6 +233,13 @@ class ShardTable(DeltaTable):
             shared.turn_seconds = min(2 * shared.turn_seconds, _TURN_SECONDS_MAX)
             self._catch_up()
 
+    @property
+    def may_clean_up(self) -> bool:
+        shared = self._shared
+        if shared.put is None:
+            return not shared.has_others
+        return not shared.is_late(shared.put)
+
     def exclusive(self) -> AbstractContextManager[object]:
         return self._shared.lock
 
@@ -234,13 +259,15 @@ class ShardTable(DeltaTable):
         """Write the next version of the table and return the shard in it.
 
         If another writer was faster, it is tried again, unless that writer has changed what
-        `change` builds upon: then CommitConflict is raised. Raises ShardOvertaken if a shard of
-        this process has changed it, else as for a table alone.
+        `change` builds upon, or could have deleted its files: then CommitConflict is raised. Raises
+        ShardOvertaken if a shard of this process has changed it, else as for a table alone.
         """
         conflict: CommitConflict | None = None
         with self._shared.lock:
             base = self._base
             for _ in range(TRIES):
+                self._shared.await_turn()
+                self._refuse_late(change)
                 try:
                     self._commit(base, change, operation)
                 except ShardOvertaken as error:
@@ -257,7 +284,6 @@ class ShardTable(DeltaTable):
 
     def _commit(self, base: Snapshot, change: TableCommit, operation: str) -> None:
         """Write the next version, with a change of the shard as it was in the version `base`."""
-        self._shared.await_turn()
         self._catch_up()
         whole = self._shared.delta
         values = {shard_column(whole.snapshot.metadata).physical_name: self._shard}
@@ -275,9 +301,16 @@ class ShardTable(DeltaTable):
         change = replace(change, new=new, domains=domains, metadata=metadata)
         if self._shared.ends_turn(is_mine=metadata is not None):
             change = replace(change, removed_domains=(TURN,))
+        self._shared.put = Moment.here()
         whole.commit(change, operation)
         self._add_costs(whole.take_costs())
         self._adopt()
+
+    def _refuse_late(self, change: TableCommit) -> None:
+        """Raise CommitConflict if other pipelines may have deleted the new files of `change`."""
+        if change.new and change.since is not None and self._shared.is_late(change.since):
+            version = self._shared.delta.snapshot.version
+            raise CommitConflict(delta_errors.COMMIT_CONFLICT, path=self.path, version=version)
 
     def remove(self) -> None:
         """Remove the shard with its rows, and the columns that no other one has.
@@ -288,10 +321,11 @@ class ShardTable(DeltaTable):
             whole = self._shared.delta
             snapshot = whole.snapshot
             metadata = self._union(snapshot).with_columns(())
+            ended = (TURN,) if self._shared.ends_turn(is_mine=False) else ()
             whole.commit(
                 TableCommit(
                     removed=tuple(self.snapshot.files.values()),
-                    removed_domains=(LISTS + self._shard, PROGRESS + self._shard),
+                    removed_domains=(LISTS + self._shard, PROGRESS + self._shard, *ended),
                     metadata=metadata,
                 ),
                 "REMOVE SHARD",

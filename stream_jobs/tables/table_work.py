@@ -21,6 +21,7 @@ from typing import Final
 
 from stream_jobs.apply.table_failures import DEFECT_TYPES, concerns_existing_rows, table_defect
 from stream_jobs.apply.task_messages import PartResult, SchemaUse, Task, results_by_topic
+from stream_jobs.delta.log import Moment
 from stream_jobs.errors import CommitConflict, MirrorError, ShardOvertaken, record_errors
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange
@@ -195,6 +196,8 @@ class TableWork:
 
     def next_round(self) -> TableRound:
         """Return what tasks are to do next."""
+        if self._state.mirror is not None:
+            self._state.mirror.began = Moment.here()
         return TableRound(
             self._state, self.ranges, self._truncates, self._columns, self._first, self._skipped
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import time
 import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from connector.lake.demo.stack import query_mirror
 from stream_jobs.cuts import read_cuts
 from stream_jobs.cuts.cut import CutShards
 from stream_jobs.cuts.reader import mirror_at
+from stream_jobs.delta import log
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import job_errors, shard_errors
@@ -27,6 +29,7 @@ from stream_jobs.tables.quarantine_files import resume
 from stream_jobs.tables.shard_table import shard_lists
 from tests.foundation.errors.texts import text_of
 from tests.integration.ended_topics import end_topics
+from tests.integration.mirror import conftest
 from tests.integration.mirror.conftest import Job
 from tests.integration.mirror.mode_story import Story
 from tests.integration.mirror.test_mode_stories import MODES, NOTE, RUNS, Death, mortal_commit
@@ -34,10 +37,11 @@ from tests.integration.mirror.test_shards import refused
 from tests.stream_jobs.topics import Kafka, SourceTable, column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from local_stack import KafkaBroker
+    from stream_jobs.apply.task_messages import PartResult, Task
 
 pytestmark = pytest.mark.kafka
 
@@ -209,6 +213,35 @@ def test_a_cut_names_newer_versions_before_others_delete_those_that_it_names(
     _, second = read_cuts(folder.storage)
     assert (second.seq, second.shards) == (first.seq, first.shards)
     assert second.tables["shop.orders"].version > first.tables["shop.orders"].version
+
+
+def test_a_round_that_has_slept_is_run_again(
+    pipelines: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile, another pipeline may have deleted what its tasks have written."""
+    eu, _ = pipelines
+    table = eu.table()
+    table.insert({"id": 1, "name": "a"})
+    eu.apply()
+    run, slept_ms = conftest.run_in_process, [0]
+    rounds: list[int] = []
+
+    def run_and_sleep(tasks: Sequence[Task]) -> list[PartResult]:
+        results = run(tasks)
+        for path in (eu.job.folder / "mirror/shop/orders").rglob("*.parquet"):
+            if not rounds and "_delta_log" not in path.parts and path not in known:
+                path.unlink()
+        rounds.append(len(tasks))
+        slept_ms[0] = 4 * 3_600_000
+        return results
+
+    known = set((eu.job.folder / "mirror/shop/orders").rglob("*.parquet"))
+    monkeypatch.setattr(conftest, "run_in_process", run_and_sleep)
+    monkeypatch.setattr(log, "now", lambda: time.time_ns() // 1_000_000 + slept_ms[0])
+    table.insert({"id": 2, "name": "b"})
+    eu.apply()
+    assert len(rounds) == 2
+    assert eu.rows() == [(EU, 1, "a"), (EU, 2, "b")]
 
 
 def test_a_table_is_set_aside_and_made_again_for_its_pipeline_alone(pipelines: Both) -> None:

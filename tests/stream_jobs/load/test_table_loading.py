@@ -11,6 +11,7 @@ import pytest
 
 from stream_jobs.apply.modes import MODES
 from stream_jobs.cuts.state_topics import DeliveredPosition
+from stream_jobs.delta.log import Moment
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
@@ -79,6 +80,19 @@ def test_the_last_range_asks_for_the_end(sample: Sample) -> None:
     commit(loading, sample, 1, done=True)
     assert (loading.load.phase, loading.load.end, loading.load.rows) == ("catching up", MOMENT, 20)
     assert loading.take_part() is None
+
+
+def test_files_of_a_range_are_as_old_as_its_begin(sample: Sample) -> None:
+    """Other pipelines may delete them, if it was long ago."""
+    loading = loading_of(sample)
+    begun = Moment.here()
+    places = [loading.take_part(), loading.take_part()]
+    both_taken = Moment.here()
+    for place in places:
+        assert place is not None
+        part = replace(loading.load.parts[place], done=True)
+        loading.commit(place, RangeResult(part, 0, ()), lambda: MOMENT)
+        assert begun.monotonic <= loading.own.began.monotonic <= both_taken.monotonic
 
 
 # Without GTIDs, a position belongs to one server.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,12 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
+from stream_jobs.apply.key_index import IndexFolder
 from stream_jobs.apply.modes import MODES
+from stream_jobs.apply.task_messages import Task
+from stream_jobs.delta import log
+from stream_jobs.delta.housekeeping import vacuum
+from stream_jobs.delta.log import Moment
 from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
@@ -20,10 +26,13 @@ from stream_jobs.paths import pipeline_path
 from stream_jobs.pipeline_folder import owner_path
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import Shard, TableOptions, TableSchema
+from stream_jobs.source.topics import BrokerConfig
 from stream_jobs.tables import merged_table, shard_table
 from stream_jobs.tables.column_changes import all_columns
+from stream_jobs.tables.maintenance import ChangedTable, TableMaintenance
 from stream_jobs.tables.merged_table import MergedTable
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
+from stream_jobs.tables.mirror_table import MirrorTable
 from tests.stream_jobs.topics import column
 
 if TYPE_CHECKING:
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
 
 SEQ = PackedSequence(1, 1)
 PATH = "shop/orders"
+DAY = 24 * 3_600_000
 COLUMNS = (column("id", "int", key=1), column("name", "varchar", length=80))
 
 
@@ -257,11 +267,10 @@ def test_a_table_of_other_pipelines_is_read_before_a_cut_names_an_old_version(
 ) -> None:
     merged = merged_of(tmp_path)
     joined(merged, "eu", "a")
-    hour = 3_600_000
     delta = merged.delta
     assert delta is not None
     # Of Delta's defaults: one week, and files are kept as long.
-    assert merged.kept_ms == 24 * 7 * hour * 3 / 4
+    assert merged.kept_ms == 7 * DAY * 3 / 4
     us = opened(tmp_path, "us", "b")
     merged.see()
     assert delta.snapshot.version == 0
@@ -282,3 +291,126 @@ def test_a_newer_process_of_the_pipeline_makes_a_shard_old(tmp_path: Path) -> No
     assert merged.delta is not None
     merged.delta.refresh()
     assert not late.is_newest
+
+
+# Of Delta's defaults: files are kept for a week.
+LATE = {"time of day": Moment(-4 * DAY, 0), "asleep": Moment(0, -4 * DAY / 1000)}
+
+
+def ago(since: Moment) -> Moment:
+    at = Moment.here()
+    return Moment(at.wall_ms + since.wall_ms, at.monotonic + since.monotonic)
+
+
+@pytest.mark.parametrize("since", LATE.values(), ids=LATE)
+@pytest.mark.parametrize("has_gone_on", [False, True])
+def test_files_that_others_may_have_deleted_are_not_named(
+    tmp_path: Path, since: Moment, *, has_gone_on: bool
+) -> None:
+    """The process has slept between its tasks and the commit."""
+    eu, us = opened(tmp_path, "eu", "a"), opened(tmp_path, "us", "b")
+    eu.refresh()
+    change = TableCommit(new=[file_of(eu, 1)], domains=progress(1), since=ago(since))
+    assert vacuum(us.whole, 9, log.now() + 8 * DAY).files == 1
+    if has_gone_on:
+        commit(us, 1, 1)
+    with pytest.raises(CommitConflict) as found:
+        eu.commit(change, "MERGE")
+    # Not without end, if each round takes as long.
+    assert not isinstance(found.value, ShardOvertaken)
+    assert rows(eu) == 0
+    eu.commit(replace(change, new=[file_of(eu, 1)], since=Moment.here()), "MERGE")
+    assert rows(eu) == 1
+
+
+def test_nobody_else_deletes_files_in_a_mirror_of_one_pipeline(tmp_path: Path) -> None:
+    """So a round may last as long as it likes."""
+    eu = opened(tmp_path, "eu")
+    file = file_of(eu, 1)
+    late = ago(LATE["time of day"])
+    eu.commit(TableCommit(new=[file], domains=progress(1), since=late), "MERGE")
+    assert rows(eu) == 1
+
+
+def upkeep(own: ShardTable) -> None:
+    task = Task(BrokerConfig((), 1.0, ()), own.storage, IndexFolder("unused", 0), "error", 1)
+    mirror = MirrorTable(own, Progress("s", SEQ, 1), began=ago(LATE["asleep"]))
+    changed = ChangedTable("topic", mirror, ("id",))
+    assert TableMaintenance(task, lambda _: [], lambda: 1, 1, 1).after([changed]) == {}
+    # The files of a compaction are new.
+    assert mirror.began.age_ms < DAY
+
+
+def test_a_process_that_has_slept_deletes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it takes for garbage may be live files of others."""
+    eu = opened(tmp_path, "eu", "a")
+    opened(tmp_path, "us", "b")
+    eu.refresh()
+    assert not eu.may_clean_up
+    for number in range(10):
+        eu.commit(TableCommit(domains=progress(number)), "MERGE")
+    checkpoints = tmp_path / PATH / "_delta_log"
+    with monkeypatch.context() as patched:
+        patched.setattr(log, "now", lambda: time.time_ns() // 1_000_000 + 4 * DAY)
+        upkeep(eu)
+    assert list(checkpoints.glob("*.checkpoint.parquet")) == []
+    upkeep(eu)
+    assert len(list(checkpoints.glob("*.checkpoint.parquet"))) == 1
+
+
+def test_a_table_is_old_also_after_the_machine_has_slept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merged = merged_of(tmp_path)
+    joined(merged, "eu", "a")
+    assert not merged.is_old
+    monkeypatch.setattr(log, "now", lambda: time.time_ns() // 1_000_000 + 2 * DAY)
+    assert merged.is_old
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_shards_join_and_leave_when_all_files_are_written_again(
+    tmp_path: Path, *, leaves: bool
+) -> None:
+    """Else a wider type never comes to its end."""
+    eu = opened(tmp_path, "eu", "a")
+    opened(tmp_path, "us", "b")
+    eu.refresh()
+    eu.take_turn()
+    other = merged_of(tmp_path)
+    us, new = schema_of("us", "b"), schema_of("new", "b")
+
+    def go_on() -> None:
+        if leaves:
+            assert us.chosen.shard is not None
+            other.remove(us.chosen.shard, us.name, "")
+        else:
+            other.add(new, all_columns(new), progress(0)[DOMAIN], {}, MODES["current"])
+
+    waiter = threading.Thread(target=go_on)
+    waiter.start()
+    waiter.join(0.5)
+    assert waiter.is_alive()
+    eu.commit(rewritten(eu), "CHANGE COLUMNS")
+    waiter.join(10)
+    assert not waiter.is_alive()
+    values = {"eu"} if leaves else {"eu", "us", "new"}
+    assert shard_table.shard_lists(eu.whole.refresh()).keys() == values
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_shard_that_joins_or_leaves_ends_the_turn_of_a_process_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, leaves: bool
+) -> None:
+    monkeypatch.setattr(shard_table, "_TURN_SECONDS_MAX", 0.3)
+    eu = opened(tmp_path, "eu", "a")
+    opened(tmp_path, "us", "b")
+    eu.refresh()
+    eu.take_turn()
+    if leaves:
+        merged_of(tmp_path).remove(Shard("shard", "us", "b"), "shop_us.orders", "")
+    else:
+        opened(tmp_path, "new", "b")
+    assert shard_table.TURN not in eu.whole.refresh().domains
