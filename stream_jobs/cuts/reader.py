@@ -84,10 +84,12 @@ def mirror_at(
     the mirror, `prefix` is the `kafka.topic_prefix` of the one whose cut it is.
 
     Raises MirrorError if there is no such cut, or if it cannot be read any more; ConfigError for a
-    path or a GTID that is none.
+    path or a GTID that is none, or if it lacks the prefix.
     """
     storage = storage_of(path)
     base = path.rstrip("/")
+    if prefix == "":
+        raise ConfigError(cut_errors.PREFIX_MISSING, path=base)
     tagged = None if format == "delta" else _tagged(storage, base)
     folder = pipeline_folder(path, prefix)
     if prefix is None and (first := newest_owner(*folder)) is not None and first.shared:
@@ -100,7 +102,7 @@ def mirror_at(
         elif time is not None:
             wanted = f"up to {time.isoformat()}"
         wanted += "" if tagged is None else " in Iceberg"
-        raise MirrorError(cut_errors.NO_CUT, path=base, wanted=wanted)
+        raise MirrorError(cut_errors.NO_CUT, path=folder.base, wanted=wanted)
     if tagged is not None:
         return _iceberg_at(storage, base, cut)
     with ThreadPoolExecutor(_THREADS) as pool:

@@ -24,6 +24,7 @@ from stream_jobs.pipeline_folder import Owner, pipeline_folder
 from stream_jobs.run.commands import show_cuts
 from stream_jobs.run.job_state import Ownership
 from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
+from tests.foundation.errors.texts import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -202,6 +203,11 @@ def test_a_shared_mirror_has_the_cuts_of_the_pipeline_that_is_named(storage: Loc
         found = mirror_at(storage.root, prefix=prefix)
         assert found.cut.number == number
         assert found.tables["shop.orders"].path == f"{storage.root}/shop/orders"
-    with pytest.raises(ConfigError) as caught:
-        mirror_at(storage.root)
-    assert caught.value.code is cut_errors.PREFIX_MISSING
+    for missing in (None, ""):
+        with pytest.raises(ConfigError) as caught:
+            mirror_at(storage.root, prefix=missing)
+        assert caught.value.code is cut_errors.PREFIX_MISSING
+    with pytest.raises(MirrorError) as gone:
+        mirror_at(storage.root, prefix="uss")
+    place = f"{storage.root}/_pipelines/uss"
+    assert gone.value.text == text_of(cut_errors.NO_CUT, path=place, wanted="yet")
