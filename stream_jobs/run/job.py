@@ -36,7 +36,7 @@ from stream_jobs.run import assembly
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.interruptions import PAUSE_SECONDS, Interruptions
-from stream_jobs.run.job_state import OF_OTHER_OWNERS, RunRecord, run_record
+from stream_jobs.run.job_state import OF_OTHER_OWNERS, RunFailure, RunRecord, own_record
 from stream_jobs.run.metrics import IdleTables, JobMetrics, TopicMonitor, topic_monitor
 from stream_jobs.run.record_retention import RecordRetention
 from stream_jobs.run.spark_checkpoint import delete_unusable_checkpoint
@@ -132,8 +132,10 @@ class StreamJob:
         if message.code in OF_OTHER_OWNERS:
             return EXIT_REFUSED
         try:
-            record = self._record or run_record(self._settings)
-            self._metrics.failure = record.failed(message)
+            record = self._record or own_record(self._settings)
+            # Elsewhere it would look as if the pipeline had come to a mirror of another one.
+            of_run = RunFailure.of(message) if record is None else record.failed(message)
+            self._metrics.failure = of_run
         except MirrorError as error:
             self._report_lost_end(error)
         return EXIT_FAILED

@@ -53,6 +53,8 @@ class Ownership:
         self._storage = storage
         self._base = base.rstrip("/")
         self.owner = owner
+        # That of its file; 0 before its claim.
+        self._number = 0
 
     def claim(self) -> None:
         """Take the mirror. Raises MirrorError if it belongs to another job."""
@@ -72,10 +74,16 @@ class Ownership:
                     pid=newest.pid,
                     host=newest.host,
                 )
-            if self._storage.put_if_absent(owner_path(max(numbers, default=0) + 1), content):
+            number = max(numbers, default=0) + 1
+            if self._storage.put_if_absent(owner_path(number), content):
+                self._number = number
                 break
-        for number in numbers:
-            self._storage.delete(owner_path(number))
+
+    def remove_older(self) -> None:
+        """Remove the files of the processes before this one."""
+        for number in owner_numbers(self._storage):
+            if number < self._number:
+                self._storage.delete(owner_path(number))
 
     def check(self) -> None:
         """Raise MirrorError if another process has taken over."""
@@ -121,8 +129,10 @@ def claimed(settings: Settings) -> tuple[PipelineFolder, Ownership]:
         # Another one may have come meanwhile, and seen nothing of this one.
         folder = _refuse_others(settings, root)
     except MirrorError:
+        # The processes before it had the mirror: what they have put is still there.
         ownership.give_up()
         raise
+    ownership.remove_older()
     return folder, ownership
 
 
@@ -155,6 +165,11 @@ class RunFailure:
     at: str  # ISO 8601, UTC
     code: str
     error: str
+
+    @classmethod
+    def of(cls, message: Message) -> "RunFailure":
+        """Return that a run fails now."""
+        return cls(_now(), message.shown_code.code, message.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +219,7 @@ class RunRecord:
 
     def failed(self, message: Message) -> RunFailure:
         """Note why this run ends. Raises MirrorError if the storage fails."""
-        failure = RunFailure(_now(), message.shown_code.code, message.text)
+        failure = RunFailure.of(message)
         self._end(replace(self._run, state="failed", ended=failure.at, failure=failure))
         return failure
 
@@ -234,9 +249,16 @@ class RunRecord:
             self._storage.write(_PATH, content)
 
 
-def run_record(settings: Settings) -> RunRecord:
-    """Return what notes the runs of a pipeline; raises MirrorError if the storage fails."""
-    return RunRecord(*folder_of(settings), settings.trigger.kind)
+def own_record(settings: Settings) -> RunRecord | None:
+    """Return what notes the runs of a pipeline; None before it has had a folder of the mirror.
+
+    Raises MirrorError if the storage fails.
+    """
+    folder = folder_of(settings)
+    owner = newest_owner(*folder)
+    if owner is None or (owner.name, owner.prefix) != (settings.name, settings.kafka.topic_prefix):
+        return None
+    return RunRecord(*folder, settings.trigger.kind)
 
 
 def _run(fields: dict[str, Any]) -> JobRun:

@@ -61,6 +61,7 @@ def test_the_newest_process_goes_on_and_each_older_one_ends(tmp_path: Path) -> N
     processes = [of(tmp_path, pid=number) for number in range(1, 4)]
     for process in processes:
         process.claim()
+        process.remove_older()
     for process in processes[:2]:
         with pytest.raises(MirrorError) as caught:
             process.check()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.foundation.errors.message import Message
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.pipeline_folder import folder_of, owner_path
 from stream_jobs.run import job_state
+from stream_jobs.run.job import StreamJob
 from stream_jobs.run.job_state import Ownership, claimed
+from stream_jobs.run.metrics import JobMetrics
+from stream_jobs.run.status_lines import StatusLines
 from stream_jobs.settings import Settings
 from tests.foundation.errors.texts import text_of
 
@@ -139,3 +144,68 @@ def test_earlier_versions_read_the_owner_of_a_mirror_that_is_not_shared(tmp_path
     assert written.keys() == {"name", "prefix", "host", "pid", "since", "epoch"}
     claim(tmp_path, EU)
     assert json.loads((tmp_path / "mirror" / owner_path(2)).read_bytes())["shared"] is True
+
+
+def fail(folder: Path, name: str, **choices: Any) -> None:
+    """Let a job fail before it has claimed anything."""
+    settings = settings_of(folder, name, **choices)
+    metrics = JobMetrics(name)
+    problem = Message(job_errors.SPARK_FAILED, {"kind": "OSError", "said": "no Java"})
+    StreamJob(settings, StatusLines(io.StringIO()), metrics).fail(problem)
+    assert metrics.failure is not None
+    assert metrics.failure.error == problem.text
+
+
+def runs(folder: Path) -> list[str]:
+    """The folders that know a run."""
+    found = (folder / "mirror").rglob("_cdc/run/newest.json")
+    return sorted(str(path.parents[2].relative_to(folder / "mirror")) for path in found)
+
+
+def test_a_job_that_fails_before_it_joins_does_not_lock_the_owner_out(tmp_path: Path) -> None:
+    fail(tmp_path, US)
+    assert runs(tmp_path) == []
+    claim(tmp_path, EU, shared=False)
+    fail(tmp_path, US)
+    assert runs(tmp_path) == []
+    claim(tmp_path, EU, shared=False)
+    # Another job with these topics has no say, either.
+    fail(tmp_path, "other", prefix=EU)
+    assert runs(tmp_path) == []
+    fail(tmp_path, EU, shared=False)
+    assert runs(tmp_path) == ["."]
+    claim(tmp_path, EU)
+    claim(tmp_path, US)
+    fail(tmp_path, US)
+    assert runs(tmp_path) == [".", "_pipelines/us"]
+
+
+def test_only_an_owner_is_a_guest(tmp_path: Path) -> None:
+    """Earlier versions wrote why a job had failed that was refused later."""
+    claim(tmp_path, EU, shared=False)
+    run = tmp_path / "mirror" / "_pipelines" / "us" / "_cdc" / "run" / "newest.json"
+    run.parent.mkdir(parents=True)
+    run.write_bytes(b"{}")
+    claim(tmp_path, EU, shared=False)
+
+
+def test_a_claim_that_is_taken_back_leaves_the_owner_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the next new pipeline would get the folder of the first one."""
+    claim(tmp_path, EU)
+    take = Ownership.claim
+
+    def late(own: Ownership) -> None:
+        if not own.owner.shared:
+            claim(tmp_path, US)
+        take(own)
+
+    monkeypatch.setattr(Ownership, "claim", late)
+    shared = text_of(job_errors.MIRROR_SHARED, path=f"{tmp_path}/mirror")
+    assert refusal(tmp_path, EU, shared=False) == shared
+    assert folder_of(settings_of(tmp_path, "new")).base == f"{tmp_path}/mirror/_pipelines/new"
+    assert bases(tmp_path) == {EU: "", US: "/_pipelines/us"}
+    claim(tmp_path, EU)
+    # Those before the newest one are gone.
+    assert len(list((tmp_path / "mirror" / "_cdc" / "owner").iterdir())) == 1
