@@ -178,17 +178,15 @@ class CutCoordinator:
         if target is None:
             return None
         self._looked_ms = now()
-        for merged in self._shared():
-            merged.see()
         missing = dict(left_out.values())
-        found = _Found()
+        found = _Found(unclear=self._see())
         for state in self._followed(target, left_out.keys(), missing):
             if not self._has_come(state, target.ends[state.topic]):
                 return None
             if state.mirror is not None and state.schema is not None:
-                if not state.mirror.is_newest:
-                    # A newer process of the pipeline, or a load, has written to the shard.
-                    self._look_again(state.mirror, state.topic)
+                # A newer process of the pipeline, or a load, may have written to the shard.
+                if not state.mirror.is_newest and self._look_again(state.mirror, found.unclear):
+                    self._come_to(state.mirror, state.topic)
                     return None
                 found.add(state.mirror, state.schema, target.delivered.bound)
         for name, why in target.incomplete.items():
@@ -199,6 +197,7 @@ class CutCoordinator:
                 # It gets its mirror with its first rows; or the reason why it has none is known.
                 missing.setdefault(name, why)
         self._leave_out(target.ends, found.tables, missing)
+        missing |= found.left_out
         self._target = None
         refusal = self.record.refusal(target.delivered.bound, found.made, missing)
         if refusal is not None or found.beyond:
@@ -206,9 +205,26 @@ class CutCoordinator:
             self.problem = refusal or self.problem
             return None
         self.problem = None
-        return self.record.add(
+        cut = self.record.add(
             target.delivered, found.tables, missing, found.latest, found.shards_of_tables
         )
+        if self._states.has_other_pipelines:
+            # Their versions go also while no batch of this pipeline has anything to clean up.
+            self.record.remove_old((), now())
+        return cut
+
+    def _see(self) -> dict[str, str]:
+        """Read tables that other pipelines write to, if that was long ago.
+
+        Returns by path why some of them cannot be read.
+        """
+        unclear = {}
+        for merged in self._shared():
+            try:
+                merged.see()
+            except MirrorError as error:
+                unclear[merged.path] = error.text
+        return unclear
 
     def _shared(self) -> list[MergedTable]:
         """Return the tables to which other pipelines write."""
@@ -216,13 +232,31 @@ class CutCoordinator:
 
     def _is_old(self, last: Cut) -> bool:
         """Return whether the tables were read long ago that other pipelines write to."""
-        is_old = now() - max(last.written_ms, self._looked_ms) > self.record.renewal_ms
-        return is_old or any(merged.is_old for merged in self._shared())
+        if now() - max(last.written_ms, self._looked_ms) > self.record.renewal_ms:
+            return True
+        for merged in self._shared():
+            # The next cut says what is wrong with it.
+            with suppress(MirrorError):
+                if merged.is_old:
+                    return True
+        return False
 
-    def _look_again(self, mirror: MirrorTable, topic: str) -> None:
-        """Read how far a mirror is."""
+    def _look_again(self, mirror: MirrorTable, unclear: dict[str, str]) -> bool:
+        """Read how far a mirror is; if it cannot be read, say in `unclear` why, and return False.
+
+        It is not read if it is there already.
+        """
+        path = mirror.delta.path
+        if path not in unclear:
+            try:
+                mirror.refresh()
+            except MirrorError as error:
+                unclear[path] = error.text
+        return path not in unclear
+
+    def _come_to(self, mirror: MirrorTable, topic: str) -> None:
+        """Let the next cut begin where a mirror is."""
         self.miss()
-        mirror.refresh()
         self.forget(topic)
         self._reached[topic] = dict(mirror.progress.offsets)
 
@@ -331,10 +365,17 @@ class _Found:
     shared: set[str] = field(default_factory=set)
     # If pipelines share the mirror, the shards of this one.
     shards: dict[str, list[Shard]] = field(default_factory=dict)
+    # By path, why mirrors cannot be read; and by name, those of them that were to be added.
+    unclear: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
 
     def add(self, mirror: MirrorTable, schema: TableSchema, bound: PackedSequence) -> None:
         """Add the mirror of a table; the target has the sequence `bound`."""
         name = self.mirrors[schema.name] = schema.mirror_name
+        if (why := self.unclear.get(mirror.delta.path)) is not None:
+            self.left_out[name] = why
+            self.tables.pop(name, None)
+            return
         self.tables[name] = _table_at_cut(mirror)
         if (at := mirror.progress.source_ts_ms) is not None:
             self.times.append(at)

@@ -18,13 +18,15 @@ from stream_jobs.cuts.cut import CutShards
 from stream_jobs.cuts.reader import mirror_at
 from stream_jobs.delta import log
 from stream_jobs.delta.storages import LocalStorage
-from stream_jobs.delta.table import DeltaTable
-from stream_jobs.errors import job_errors, shard_errors
+from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.errors import MirrorError, delta_errors, job_errors, shard_errors
 from stream_jobs.errors.shard_errors import SHARED_ICEBERG, SHARED_TABLES
 from stream_jobs.pipeline_folder import pipeline_folder
+from stream_jobs.run import cut_coordinator
 from stream_jobs.run.commands import show_cuts, show_status
 from stream_jobs.tables import merged_table
 from stream_jobs.tables.mirror_metadata import PREFIX_PROPERTY
+from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.quarantine_files import resume
 from stream_jobs.tables.shard_table import shard_lists
 from tests.foundation.errors.texts import text_of
@@ -213,6 +215,67 @@ def test_a_cut_names_newer_versions_before_others_delete_those_that_it_names(
     _, second = read_cuts(folder.storage)
     assert (second.seq, second.shards) == (first.seq, first.shards)
     assert second.tables["shop.orders"].version > first.tables["shop.orders"].version
+
+
+def test_cuts_of_an_idle_source_go_before_others_delete_what_they_name(
+    pipelines: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eu, us = pipelines
+    for pipeline in (eu, us):
+        pipeline.table().insert({"id": 1, "name": "a"})
+        pipeline.end()
+        pipeline.apply()
+    folder = pipeline_folder(str(eu.job.folder / "mirror"), eu.kafka.prefix)
+    (first,) = read_cuts(folder.storage)
+    monkeypatch.setattr(merged_table, "SEEN_SHARE", 0)
+    # Cuts are kept no longer than the versions of the tables.
+    monkeypatch.setattr(cut_coordinator, "now", lambda: log.now() + 7 * 24 * 3_600_000)
+    eu.apply()
+    (second,) = read_cuts(folder.storage)
+    assert second.number == first.number + 1
+
+
+def test_a_table_that_cannot_be_understood_is_left_out_of_cuts_alone(pipelines: Both) -> None:
+    eu, _ = pipelines
+    orders, items = eu.table(), eu.table("items")
+    for table in (orders, items):
+        table.insert({"id": 1, "name": "a"})
+    eu.end()
+    eu.apply()
+    root = eu.job.folder / "mirror"
+    delta = DeltaTable.open(LocalStorage(str(root)), "shop/items")
+    assert delta is not None
+    wrong = {"delta.logRetentionDuration": "a week"}
+    delta.commit(TableCommit(metadata=delta.snapshot.metadata.with_properties(wrong)), "SET")
+    orders.insert({"id": 2, "name": "b"})
+    eu.end()
+    eu.apply()
+    *_, cut = read_cuts(LocalStorage(str(root)))
+    assert cut.tables.keys() == {"shop.orders"}
+    ((name, value),) = wrong.items()
+    text = text_of(delta_errors.PROPERTY_WRONG, path="shop/items", name=name, value=value)
+    assert cut.left_out == {"shop.items": text}
+
+
+def test_a_table_that_cannot_be_read_again_is_left_out_of_cuts_alone(
+    pipelines: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eu, _ = pipelines
+    for name in ("orders", "items"):
+        eu.table(name).insert({"id": 1, "name": "a"})
+    eu.end()
+    damaged = MirrorError(delta_errors.VERSION_MISSING, path="shop/items", version=7)
+
+    def refresh(_: MirrorTable) -> None:
+        raise damaged
+
+    is_newest = property(lambda own: own.delta.path != "shop/items")
+    monkeypatch.setattr(MirrorTable, "is_newest", is_newest)
+    monkeypatch.setattr(MirrorTable, "refresh", refresh)
+    eu.apply()
+    (cut,) = read_cuts(LocalStorage(str(eu.job.folder / "mirror")))
+    assert cut.tables.keys() == {"shop.orders"}
+    assert cut.left_out == {"shop.items": damaged.text}
 
 
 def test_a_round_that_has_slept_is_run_again(
