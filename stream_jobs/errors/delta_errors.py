@@ -25,7 +25,8 @@ _TABLE = "erp/orders"
 COMMIT_CONFLICT = failure(
     "M503",
     "{path}: another writer has committed version {version}",
-    "the job reads the table again and repeats its changes; if this goes on, two jobs write to it",
+    "the job reads the table again and repeats its changes; if this goes on, two jobs write to it, "
+    "or, in a shared mirror, others commit during a long rewrite: stop their jobs meanwhile",
     cause="Each version of a table has one commit, and another program was faster.",
     example={"path": _TABLE, "version": 42},
 )

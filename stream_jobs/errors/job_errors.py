@@ -247,7 +247,7 @@ OTHER_OWNER = code.ErrorCode(
     "the mirror at {path} belongs to the job {owner}, which reads the topics {prefix}.* (last "
     "started as process {pid} on {host})",
     "give this job another mirror.path; if it replaces the job {owner} for good, remove the "
-    "folder {path}/_cdc/owner first",
+    "folder {path}/_cdc/owner first; in a shared mirror, it must read the same topics",
     cause="Two jobs with different names or topics must not write to the same tables.",
     example={"owner": "shop"},
 )

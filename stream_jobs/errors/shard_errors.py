@@ -72,8 +72,10 @@ NO_SHARD = table_failure(
 SHARD_TWICE = table_failure(
     "M737",
     "{table} and {others} would both be the shard {shard!r} of the mirror {name}",
-    "give them different shards in [[tables]], or another name to one of them",
-    cause="The rows of a shard come from one table: two tables would write the same keys.",
+    "give them different shards in [[tables]], or another name to one of them; but a pipeline that "
+    "replaces another one in a shared mirror must keep its kafka.topic_prefix",
+    cause="The rows of a shard come from one table: two tables would write the same keys. With "
+    "another shard, the rows of a pipeline that is gone would stay beside the same rows.",
     example={"others": ["shop_01.orders"], "shard": "1", "name": "shop.orders"},
 )
 SHARD_COLUMN = table_failure(

@@ -47,7 +47,8 @@ def test_a_job_with_another_name_or_other_topics_is_refused_by_name(
     assert str(caught.value) == (
         "[M602] the mirror at /mirror belongs to the job shop, which reads the topics shop.* (last "
         "started as process 1 on host); give this job another mirror.path; if it replaces the job "
-        "shop for good, remove the folder /mirror/_cdc/owner first"
+        "shop for good, remove the folder /mirror/_cdc/owner first; in a shared mirror, it must "
+        "read the same topics"
     )
     first.check()
     for file in (tmp_path / "_cdc" / "owner").iterdir():

@@ -144,7 +144,8 @@ def test_the_second_writer_of_a_version_is_told(sample: Sample) -> None:
     assert error.value.version == 1
     assert str(error.value) == (
         "[M503] shop/t: another writer has committed version 1; the job reads the table again and "
-        "repeats its changes; if this goes on, two jobs write to it"
+        "repeats its changes; if this goes on, two jobs write to it, or, in a shared mirror, "
+        "others commit during a long rewrite: stop their jobs meanwhile"
     )
     assert sample.table.refresh().same_rows(before)
     sample.append([2])
