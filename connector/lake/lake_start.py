@@ -87,10 +87,10 @@ def running(
     another folder, that another process keeps, or that has no password, and for tables that the
     source does not have; SourceRefused if a new password of an existing lake is wrong.
     """
-    from connector.lake.lake_pipeline import LakePipeline  # noqa: PLC0415  # an extra
+    from connector.lake import lake_pipeline  # noqa: PLC0415  # an extra
 
     if options is not None:
-        options = _with_login_of_environment(folder, options)
+        options = _with_login_of_environment(folder, options, lake_pipeline.new_settings)
     if options is not None and not folder.is_lake:
         check(options.followed)
         _look_at_tables(folder, options.followed, tell)
@@ -105,20 +105,22 @@ def running(
             _require_password(folder)
         elif options is not None:
             folder.write(options)
-        with LakePipeline(folder) as pipeline:
+        with lake_pipeline.LakePipeline(folder) as pipeline:
             yield pipeline
     finally:
         folder.unlock()
 
 
-def _with_login_of_environment(folder: LakeFolder, options: LakeOptions) -> LakeOptions:
+def _with_login_of_environment(
+    folder: LakeFolder,
+    options: LakeOptions,
+    new_settings: Callable[[LakeFolder, LakeOptions], Settings],
+) -> LakeOptions:
     """Return options with the login that the environment gives both programs, if there is one.
 
     Raises ConfigError if the programs would refuse the files of the lake, or if the URL has another
     password.
     """
-    from connector.lake.lake_pipeline import new_settings  # noqa: PLC0415  # an extra
-
     settings = None if folder.is_lake else new_settings(folder, options)
     given = login_in_environment()
     if not given:

@@ -14,6 +14,7 @@ from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.log_folder import folder_of
 from connector.lake import lake_errors
 from connector.lake.lake_folder import LakeFolder, LakeOptions
+from connector.lake.lake_pipeline import new_settings
 from connector.lake.lake_start import (
     _require_password,
     _with_login_of_environment,
@@ -112,7 +113,7 @@ def test_a_password_of_the_environment_is_used_at_each_start_and_never_kept(
     folder = LakeFolder(tmp_path / "lake")
     options = options_of("mysql://cdc@db/shop", None, [], iceberg=False)
     monkeypatch.setenv(VARIABLE, "geheim")
-    chosen = _with_login_of_environment(folder, options)
+    chosen = _with_login_of_environment(folder, options, new_settings)
     assert chosen.followed.read_password() == "geheim"
     folder.lock()
     folder.write(chosen)
@@ -121,7 +122,7 @@ def test_a_password_of_the_environment_is_used_at_each_start_and_never_kept(
     assert not [path for path in files if b"geheim" in path.read_bytes()]
     monkeypatch.setenv(VARIABLE, "changed")
     for again in (options, options_of("mysql://cdc:changed@db/shop", None, [], iceberg=False)):
-        chosen = _with_login_of_environment(folder, again)
+        chosen = _with_login_of_environment(folder, again, new_settings)
         assert not chosen.keeps_password
         folder.require(chosen)
     _require_password(folder)
@@ -140,12 +141,12 @@ def test_a_kept_password_and_one_of_the_environment_are_not_in_each_other_s_way(
     folder = made(tmp_path, "mysql://cdc:x@db/shop")
     monkeypatch.setenv(VARIABLE, "y")
     options = options_of("mysql://cdc@db/shop", None, [], iceberg=False)
-    assert not _with_login_of_environment(folder, options).keeps_password
+    assert not _with_login_of_environment(folder, options, new_settings).keeps_password
     assert load_settings(folder.connector_config).source.read_password() == "y"
     assert folder.read_password() == "x"
     other = options_of("mysql://cdc:z@db/shop", None, [], iceberg=False)
     with pytest.raises(ConfigError) as raised:
-        _with_login_of_environment(folder, other)
+        _with_login_of_environment(folder, other, new_settings)
     assert str(raised.value) == shown(settings_errors.OTHER_PASSWORD, variables=[VARIABLE])
     monkeypatch.delenv(VARIABLE)
     assert load_settings(folder.connector_config).source.read_password() == "x"

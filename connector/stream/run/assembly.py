@@ -54,7 +54,7 @@ from connector.stream.snapshot import copy_commands
 from connector.stream.snapshot.copies import Copies
 from connector.stream.snapshot.copy_backlog import CascadeCopies, CopyBacklog, CopyQueue, LostTopics
 from connector.stream.snapshot.copy_output import CopyOutput
-from connector.stream.snapshot.copy_recovery import open_copies
+from connector.stream.snapshot.copy_recovery import CopySource, open_copies
 from connector.stream.source.foreign_keys import hidden_cascades
 from connector.stream.source.record_options import record_options, require_same_profile
 from connector.stream.source.server_selection import CheckedSource
@@ -251,11 +251,10 @@ def assemble(
     )
     copies = open_copies(
         settings,
-        source,
+        CopySource(source, peers.copying),
         recovered.snapshots,
         tables,
         CopyOutput(settings, encoder, sink, copied_rows, position, decoder, clock),
-        peers.copying,
         CopyBacklog(
             queue,
             CascadeCopies(cascaded, settings.schema.cascade_seconds, fences.has),

@@ -35,13 +35,28 @@ class CopyPeers:
 COPY_PEERS = CopyPeers(SelectSession, ReaderPool)
 
 
+@dataclass(frozen=True, slots=True)
+class CopySource:
+    """The source of copies, and how it is read."""
+
+    source: CheckedSource
+    peers: CopyPeers
+
+    def session(self) -> SelectSession:
+        """Connect; raises SourceUnavailable or SourceRefused."""
+        return self.peers.select(self.source.settings)
+
+    def readers(self, settings: SnapshotSettings, debezium: DebeziumProfile | None) -> ReaderPool:
+        """Return what reads the rows of tables."""
+        return self.peers.read(self.source.settings, settings, self.source.identity, debezium)
+
+
 def open_copies(
     settings: Settings,
-    source: CheckedSource,
+    source: CopySource,
     recovered: Mapping[str, bytes],
     tables: TableFilter,
     output: CopyOutput,
-    peers: CopyPeers,
     backlog: CopyBacklog,
     control: Control,
 ) -> Copies:
@@ -55,7 +70,7 @@ def open_copies(
     states = _followed_states(copy_states(settings, recovered), tables, output)
     copies = Copies(
         output,
-        lambda: peers.read(source.settings, settings.snapshot, source.identity, output.debezium),
+        lambda: source.readers(settings.snapshot, output.debezium),
         backlog,
         settings,
         states,
@@ -64,7 +79,7 @@ def open_copies(
     begins = settings.source.start == "snapshot"
     names: list[tuple[str, str]] = []
     if begins or backlog.lost_topics.any_lost(tables):
-        with peers.select(source.settings) as session:
+        with source.session() as session:
             names = followed_tables(session, tables)
     if begins:
         _warn_of_unmatched(settings, tables, names)
