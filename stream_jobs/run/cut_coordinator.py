@@ -24,12 +24,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from connector.foundation.errors.message import Message
+from stream_jobs.apply.table_failures import concerns_one_table
 from stream_jobs.cuts import cut_errors
 from stream_jobs.cuts.cut import NO_KEY, Cut, CutShards, CutTable
 from stream_jobs.cuts.cut_target import CutTarget, CutTargetFinder
 from stream_jobs.cuts.state_topics import COPYING, DeliveredPosition
 from stream_jobs.delta.log import now
-from stream_jobs.errors import MirrorError
+from stream_jobs.errors import CommitConflict, MirrorError
 from stream_jobs.run.cut_history import CutHistory
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import Shard, TableSchema
@@ -223,7 +224,7 @@ class CutCoordinator:
             try:
                 merged.see()
             except MirrorError as error:
-                unclear[merged.path] = error.text
+                unclear[merged.path] = _reason(error)
         return unclear
 
     def _shared(self) -> list[MergedTable]:
@@ -251,7 +252,7 @@ class CutCoordinator:
             try:
                 mirror.refresh()
             except MirrorError as error:
-                unclear[path] = error.text
+                unclear[path] = _reason(error)
         return path not in unclear
 
     def _come_to(self, mirror: MirrorTable, topic: str) -> None:
@@ -405,3 +406,10 @@ class _Found:
             for name, shards in sorted(self.shards.items())
             if name in self.tables
         }
+
+
+def _reason(error: MirrorError) -> str:
+    """Return why a table is left out of a cut; raises `error` if it concerns others, too."""
+    if not concerns_one_table(error) and not isinstance(error, CommitConflict):
+        raise error
+    return error.text

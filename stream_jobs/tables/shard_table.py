@@ -301,8 +301,9 @@ class ShardTable(DeltaTable):
         change = replace(change, new=new, domains=domains, metadata=metadata)
         if self._shared.ends_turn(is_mine=metadata is not None):
             change = replace(change, removed_domains=(TURN,))
-        self._shared.put = Moment.here()
+        began = Moment.here()
         whole.commit(change, operation)
+        self._shared.put = began
         self._add_costs(whole.take_costs())
         self._adopt()
 

@@ -257,14 +257,17 @@ def test_a_table_that_cannot_be_understood_is_left_out_of_cuts_alone(pipelines: 
     assert cut.left_out == {"shop.items": text}
 
 
+@pytest.mark.parametrize("is_storage_away", [False, True])
 def test_a_table_that_cannot_be_read_again_is_left_out_of_cuts_alone(
-    pipelines: Both, monkeypatch: pytest.MonkeyPatch
+    pipelines: Both, monkeypatch: pytest.MonkeyPatch, *, is_storage_away: bool
 ) -> None:
     eu, _ = pipelines
     for name in ("orders", "items"):
         eu.table(name).insert({"id": 1, "name": "a"})
     eu.end()
     damaged = MirrorError(delta_errors.VERSION_MISSING, path="shop/items", version=7)
+    if is_storage_away:
+        damaged = MirrorError(delta_errors.STORAGE_FAILED, path="shop/items", said="503")
 
     def refresh(_: MirrorTable) -> None:
         raise damaged
@@ -272,8 +275,15 @@ def test_a_table_that_cannot_be_read_again_is_left_out_of_cuts_alone(
     is_newest = property(lambda own: own.delta.path != "shop/items")
     monkeypatch.setattr(MirrorTable, "is_newest", is_newest)
     monkeypatch.setattr(MirrorTable, "refresh", refresh)
+    root = LocalStorage(str(eu.job.folder / "mirror"))
+    if is_storage_away:
+        # It concerns all tables, and a cut without one would be the newest.
+        *_, last = eu.job.run(**eu.sections())
+        assert (last["event"], last["code"]) == ("failed", damaged.code.code)
+        assert read_cuts(root) == []
+        return
     eu.apply()
-    (cut,) = read_cuts(LocalStorage(str(eu.job.folder / "mirror")))
+    (cut,) = read_cuts(root)
     assert cut.tables.keys() == {"shop.orders"}
     assert cut.left_out == {"shop.items": damaged.text}
 

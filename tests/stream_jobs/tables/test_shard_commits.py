@@ -360,6 +360,19 @@ def test_a_process_that_has_slept_deletes_nothing(
     assert len(list(checkpoints.glob("*.checkpoint.parquet"))) == 1
 
 
+def test_a_process_whose_commit_has_failed_deletes_nothing(tmp_path: Path) -> None:
+    """No version is its own, so it does not know what others have written for the next one."""
+    eu, us = opened(tmp_path, "eu", "a"), opened(tmp_path, "us", "b")
+    eu.refresh()
+    commit(us, 1, 1)
+    with pytest.raises(CommitConflict):
+        eu.commit(rewritten(eu), "CHANGE COLUMNS")
+    assert not eu.may_clean_up
+    eu.refresh()
+    eu.commit(rewritten(eu), "CHANGE COLUMNS")
+    assert eu.may_clean_up
+
+
 def test_a_table_is_old_also_after_the_machine_has_slept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
