@@ -231,10 +231,8 @@ def _describe_program(parser: ArgumentParser) -> None:
 def _refuse_name(parser: ArgumentParser, name: str) -> NoReturn:
     known = list(parser.commands)
     meant = nearest(name, known, _NEAR)
-    code, facts = (
-        command_errors.UNKNOWN_COMMAND,
-        {"name": url_without_secrets(name), "known": known},
-    )
+    code = command_errors.UNKNOWN_COMMAND
+    facts = {"name": url_without_secrets(name), "known": known}
     if meant is not None:
         code, facts["meant"] = command_errors.UNKNOWN_COMMAND_MEANT, meant
     parser.error(str(Message(code, facts)))

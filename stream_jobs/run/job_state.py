@@ -101,10 +101,7 @@ class Ownership:
 
     def give_up(self) -> None:
         """Take the claim back."""
-        for number in owner_numbers(self._storage):
-            content = self._storage.read(owner_path(number))
-            if content == self.owner.write():
-                self._storage.delete(owner_path(number))
+        self._storage.delete(owner_path(self._number))
 
 
 def claimed(settings: Settings) -> tuple[PipelineFolder, Ownership]:

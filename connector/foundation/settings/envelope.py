@@ -10,12 +10,7 @@ from connector.foundation.contract import is_topic_name
 from connector.foundation.record_formats import KeyFormat, ValueFormat
 from connector.foundation.settings import settings_errors
 from connector.foundation.settings.file_settings import UnfitValueError
-from connector.foundation.settings.values import (
-    ColumnPattern,
-    FlatField,
-    MessageKey,
-    TablePattern,
-)
+from connector.foundation.settings.values import ColumnPattern, FlatField, MessageKey, TablePattern
 
 
 def _topic(*names: str) -> AfterValidator:

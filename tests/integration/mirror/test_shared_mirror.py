@@ -14,9 +14,10 @@ import pytest
 
 from connector.lake.demo.stack import query_mirror
 from stream_jobs.cuts import read_cuts
-from stream_jobs.cuts.cut import CutShards
+from stream_jobs.cuts.cut import Cut, CutShards
 from stream_jobs.cuts.reader import mirror_at
 from stream_jobs.delta import log
+from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError, delta_errors, job_errors, shard_errors
@@ -197,22 +198,28 @@ def test_each_pipeline_has_its_own_cuts(pipelines: Both) -> None:
     assert [cut.number for cut in read_cuts(pipeline_folder(root, eu.kafka.prefix).storage)] == [1]
 
 
+def with_one_cut(pipelines: Both) -> tuple[Pipeline, Storage, Cut]:
+    """Apply a row of each pipeline; return one of them, the storage of its cuts, and its cut."""
+    for pipeline in pipelines:
+        pipeline.table().insert({"id": 1, "name": "a"})
+        pipeline.end()
+        pipeline.apply()
+    eu, _ = pipelines
+    storage = pipeline_folder(str(eu.job.folder / "mirror"), eu.kafka.prefix).storage
+    (first,) = read_cuts(storage)
+    return eu, storage, first
+
+
 def test_a_cut_names_newer_versions_before_others_delete_those_that_it_names(
     pipelines: Both, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The source of its pipeline is idle."""
-    eu, us = pipelines
-    for pipeline in (eu, us):
-        pipeline.table().insert({"id": 1, "name": "a"})
-        pipeline.end()
-        pipeline.apply()
-    folder = pipeline_folder(str(eu.job.folder / "mirror"), eu.kafka.prefix)
-    (first,) = read_cuts(folder.storage)
+    eu, storage, first = with_one_cut(pipelines)
     eu.apply()
-    assert read_cuts(folder.storage) == [first]
+    assert read_cuts(storage) == [first]
     monkeypatch.setattr(merged_table, "SEEN_SHARE", 0)
     eu.apply()
-    _, second = read_cuts(folder.storage)
+    _, second = read_cuts(storage)
     assert (second.seq, second.shards) == (first.seq, first.shards)
     assert second.tables["shop.orders"].version > first.tables["shop.orders"].version
 
@@ -220,18 +227,12 @@ def test_a_cut_names_newer_versions_before_others_delete_those_that_it_names(
 def test_cuts_of_an_idle_source_go_before_others_delete_what_they_name(
     pipelines: Both, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    eu, us = pipelines
-    for pipeline in (eu, us):
-        pipeline.table().insert({"id": 1, "name": "a"})
-        pipeline.end()
-        pipeline.apply()
-    folder = pipeline_folder(str(eu.job.folder / "mirror"), eu.kafka.prefix)
-    (first,) = read_cuts(folder.storage)
+    eu, storage, first = with_one_cut(pipelines)
     monkeypatch.setattr(merged_table, "SEEN_SHARE", 0)
     # Cuts are kept no longer than the versions of the tables.
     monkeypatch.setattr(cut_coordinator, "now", lambda: log.now() + 7 * 24 * 3_600_000)
     eu.apply()
-    (second,) = read_cuts(folder.storage)
+    (second,) = read_cuts(storage)
     assert second.number == first.number + 1
 
 
