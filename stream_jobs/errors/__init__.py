@@ -21,5 +21,9 @@ class CommitConflict(MirrorError):
         self.version = version
 
 
+class StopRequested(Exception):
+    """A step of the job was to begin, or waits for another process, and the job is to stop."""
+
+
 class ShardOvertaken(CommitConflict):
     """Another shard of the same mirror has committed what this commit does not know."""

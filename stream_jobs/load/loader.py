@@ -19,7 +19,7 @@ from connector.stream.source.select_session import SelectSession
 from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
 from stream_jobs.apply.task_messages import Task
 from stream_jobs.cuts.state_topics import DeliveredPosition
-from stream_jobs.errors import CommitConflict, MirrorError, delta_errors
+from stream_jobs.errors import CommitConflict, MirrorError, StopRequested, delta_errors
 from stream_jobs.load import load_errors, table_loading
 from stream_jobs.load.range_task import RangeJob, RangeResult, open_session
 from stream_jobs.load.table_loads import TableLoads
@@ -184,6 +184,8 @@ class Loader:
             loading = table_loading.opened_loading(
                 self._services, wanted, session, moment, self._check_owner, rows
             )
+        except StopRequested:
+            return
         except errors.ConnectorError as error:
             self._put_off([topic], error.message)
             return
@@ -217,6 +219,9 @@ class Loader:
                 result = self._run(job)
                 read.rows = result.rows
                 self._take(loading, place, result)
+            except StopRequested:
+                # The next run reads the range again.
+                return
             except errors.ConnectorError as error:
                 self._put_off([wanted.topic], error.message)
             except Exception as error:  # noqa: BLE001 - Spark's errors have many types
@@ -245,7 +250,7 @@ class Loader:
             return
         try:
             loading.commit(place, result, self._end)
-        except CommitConflict:
+        except (CommitConflict, StopRequested):
             # After another error, the commit may be there.
             for file in result.files:
                 with suppress(errors.ConnectorError):

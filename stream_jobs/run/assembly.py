@@ -48,11 +48,16 @@ _HASH_DIGITS: Final = 16
 
 
 def batch_applier(
-    settings: Settings, client: KafkaClient, run: Runner, cores: Callable[[], int]
+    settings: Settings,
+    client: KafkaClient,
+    run: Runner,
+    cores: Callable[[], int],
+    is_stopping: Callable[[], bool] = lambda: False,
 ) -> BatchApplier:
     """Return the applier of the job's batches, whose tasks `run` runs on `cores`.
 
-    The mirror belongs to this process from now on. Raises ConfigError for a path of a storage that
+    The mirror belongs to this process from now on. A batch that waits for another process raises
+    StopRequested when the job `is_stopping`. Raises ConfigError for a path of a storage that
     the job does not know, and MirrorError if it cannot be written to, or if the mirror belongs to
     another job.
     """
@@ -74,7 +79,7 @@ def batch_applier(
     )
     template = task_template(settings, storage)
     threads, target = own.commits_in_parallel, own.target_file_bytes
-    states = TopicStates(storage, own.path, registry, choices)
+    states = TopicStates(storage, own.path, registry, choices, is_stopping)
     targets = CutTargetFinder.of(client, kafka.topic_prefix, choices.skipped)
     merged = states.merged if own.shared else None
     record = CutHistory(CutStore(*folder), settings.cuts_ms, ownership, merged)

@@ -1,8 +1,9 @@
 """The life of the job: start the stream, wait, and stop it between two batches.
 
 *Stopping.* Spark's own `stop` interrupts the running batch. Here, the running batch ends first, and
-Spark commits it. A later batch is refused, and runs after the next start. While Spark starts, which
-may take a minute on a busy machine, nothing has begun, and the job ends at once.
+Spark commits it. A later batch is refused, and runs after the next start; so does one that waits
+for the turn of another process. While Spark starts, which may take a minute on a busy machine,
+nothing has begun, and the job ends at once.
 
 *Failing.* An error of one table sets the table aside, and the stream goes on. Any other error in a
 batch ends the stream; its text goes to the `failed` line and into the mirror, and the exit code is
@@ -31,7 +32,7 @@ from connector.foundation.errors import ConnectorError, fields
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.task import collect_garbage_rarely
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.errors import MirrorError, StopRequested, job_errors
 from stream_jobs.run import assembly
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.iceberg_publication import publishing
@@ -67,10 +68,6 @@ WORKERS_SECONDS = 10.0
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_REFUSED = 3
-
-
-class StopRequested(Exception):
-    """Spark was to start, or a batch to begin, after a stop was requested."""
 
 
 class StreamJob:
@@ -213,9 +210,9 @@ class StreamJob:
 
     def _start(self, session: SparkSession, client: KafkaClient) -> StreamingQuery:
         settings = self._settings
-        context = session.sparkContext
+        run, context = task_runner(session, client), session.sparkContext
         applier = self._applier = assembly.batch_applier(
-            settings, client, task_runner(session, client), lambda: context.defaultParallelism
+            settings, client, run, lambda: context.defaultParallelism, self._stop.is_set
         )
         self._metrics.set_aside = lambda: applier.records_set_aside
         self._metrics.loading = lambda: applier.loading
@@ -301,8 +298,13 @@ class StreamJob:
         """Apply what batches have left to `step`; return whether it has done something."""
         if self._stop.is_set():
             return False
-        with self._batch():
-            report = step()
+        try:
+            with self._batch():
+                report = step()
+        except StopRequested:
+            # It has waited for another process.
+            self._failure = None
+            return False
         if report is None or not report.has_news:
             return False
         self._metrics.end_batch(report)

@@ -30,7 +30,7 @@ from pyspark.sql import SparkSession
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.task import collect_garbage_rarely
-from stream_jobs.errors import job_errors
+from stream_jobs.errors import StopRequested, job_errors
 from stream_jobs.run import job
 from stream_jobs.run.console_lines import open_lines
 from stream_jobs.run.metrics import JobMetrics
@@ -134,14 +134,14 @@ def _run(pipelines: Sequence[Pipeline]) -> int:
 
     def stop_start() -> None:
         stop()
-        raise job.StopRequested
+        raise StopRequested
 
     try:
         job.on_signals(stop_start)
         session = start_session(session_settings([one.settings for one in pipelines]))
         # Spark has installed its own handler for SIGINT.
         job.on_signals(stop)
-    except (job.StopRequested, PySparkException, Py4JError) as error:
+    except (StopRequested, PySparkException, Py4JError) as error:
         # py4j makes an error of its own of whatever is raised while it waits.
         return _end_without_spark(pipelines, error)
     starting = start_workers(session)

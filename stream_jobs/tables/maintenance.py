@@ -17,7 +17,7 @@ from stream_jobs.apply.task_messages import CompactedFiles, PartResult, Task, re
 from stream_jobs.delta.compaction import CompactionLimits, plan
 from stream_jobs.delta.housekeeping import clean_up, is_checkpoint_due
 from stream_jobs.delta.log import Moment, now
-from stream_jobs.errors import CommitConflict, MirrorError
+from stream_jobs.errors import CommitConflict, MirrorError, StopRequested
 from stream_jobs.tables.mirror_creation import remove_files
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.task_plan import divide_work
@@ -114,7 +114,7 @@ class TableMaintenance:
             raise error
         try:
             own.commit_compaction(results)
-        except CommitConflict:
+        except (CommitConflict, StopRequested):
             # The next batch reads the new version, and plans again.
             remove_files(own.delta.storage, own.delta.path, results)
 

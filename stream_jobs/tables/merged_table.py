@@ -36,6 +36,7 @@ from stream_jobs.source.table_schema import Shard, TableSchema
 from stream_jobs.tables import mirror_metadata, shard_table
 from stream_jobs.tables.column_changes import ColumnChange
 from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
+from stream_jobs.tables.shared_delta import TURN, SharedDelta
 
 # The part of the retention after which a table is read again that other processes write.
 SEEN_SHARE: Final = 0.25
@@ -49,12 +50,18 @@ _COMMENT: Final = "the shard: which table of the source the row belongs to"
 class MergedTable:
     """The mirror at a path; one object for all threads of a process."""
 
-    def __init__(self, storage: Storage, path: str) -> None:
-        """Look at `path` of `storage` when a shard is opened."""
+    def __init__(
+        self, storage: Storage, path: str, is_stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Look at `path` of `storage` when a shard is opened; wait for nobody if it `is_stopping`.
+
+        What waits then raises StopRequested.
+        """
+        self._is_stopping = is_stopping
         self._storage = storage
         self.path = path
         self._lock = threading.RLock()
-        self._shared: shard_table.SharedDelta | None = None
+        self._shared: SharedDelta | None = None
         # Whether the pipeline has had the mirror first; None while nobody has asked.
         self._is_first: bool | None = None
         # When the newest version was read.
@@ -89,7 +96,7 @@ class MergedTable:
             self._refuse_taken(snapshot, shard, table, path)
             return self._table(shared, shard) if _has(snapshot, shard) else None
 
-    def _table(self, shared: shard_table.SharedDelta, shard: Shard) -> shard_table.ShardTable:
+    def _table(self, shared: SharedDelta, shard: Shard) -> shard_table.ShardTable:
         shared.has_others = bool(shard.prefix)
         return shard_table.ShardTable(shared, shard.value)
 
@@ -171,15 +178,15 @@ class MergedTable:
             self._join(shared, schema, columns, progress, mode)
             return
         delta = self._create(schema, columns, progress, properties, mode)
-        self._shared = shard_table.SharedDelta(delta, self._lock)
+        self._shared = SharedDelta(delta, self._lock, is_stopping=self._is_stopping)
 
-    def _load(self) -> shard_table.SharedDelta | None:
+    def _load(self) -> SharedDelta | None:
         """Return the newest version of the table; None if there is none."""
         seen = Moment.here()
         if self._shared is not None:
             self._shared.delta.refresh()
         elif (delta := DeltaTable.open(self._storage, self.path)) is not None:
-            self._shared = shard_table.SharedDelta(delta, self._lock)
+            self._shared = SharedDelta(delta, self._lock, is_stopping=self._is_stopping)
         self._seen = seen
         return self._shared
 
@@ -236,7 +243,7 @@ class MergedTable:
 
     def _join(
         self,
-        shared: shard_table.SharedDelta,
+        shared: SharedDelta,
         schema: TableSchema,
         columns: Sequence[Column],
         progress: str,
@@ -267,7 +274,7 @@ class MergedTable:
         united = union.with_columns(own)
         assert united is not None
         domains = _domains(schema, own, progress)
-        ended = (shard_table.TURN,) if shared.ends_turn(is_mine=False) else ()
+        ended = (TURN,) if shared.ends_turn(is_mine=False) else ()
         joined = TableCommit(metadata=united, domains=domains, removed_domains=ended)
         shared.delta.commit(joined, "ADD SHARD")
 
@@ -328,8 +335,9 @@ def _domains(schema: TableSchema, columns: Sequence[Column], progress: str) -> d
 class MergedTables:
     """The mirrors of shards of one storage, by their paths."""
 
-    def __init__(self, storage: Storage) -> None:
-        """Open them when they are asked for."""
+    def __init__(self, storage: Storage, is_stopping: Callable[[], bool] = lambda: False) -> None:
+        """Open them when they are asked for; the process may be `is_stopping`."""
+        self._is_stopping = is_stopping
         self._storage = storage
         self._lock = threading.Lock()
         self._tables: dict[str, MergedTable] = {}
@@ -337,7 +345,9 @@ class MergedTables:
     def at(self, path: str) -> MergedTable:
         """Return the mirror at `path`, which may not exist yet."""
         with self._lock:
-            return self._tables.setdefault(path, MergedTable(self._storage, path))
+            return self._tables.setdefault(
+                path, MergedTable(self._storage, path, self._is_stopping)
+            )
 
     def every(self) -> list[MergedTable]:
         """Return those that were asked for."""

@@ -14,24 +14,16 @@ the files of the shard, the types of columns, or all files, if they are written 
 shard is overtaken, and its round is run again.
 
 *Domains* of the log hold for each shard its list (`ShardList`) and its progress.
-
-*Turns.* A wider type writes all files again, and any commit in between would make that vain. Within
-a process, others wait. Other pipelines find a turn in the log, and leave the next version to it for
-a while.
 """
 
 import json
-import threading
-import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from stream_jobs.delta.actions import DataFile, Metadata
 from stream_jobs.delta.columns import Column
-from stream_jobs.delta.housekeeping import Retention
 from stream_jobs.delta.log import Log, LogListing, Moment
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.delta.table import DeltaTable, TableCommit
@@ -47,21 +39,13 @@ from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables import mirror_metadata
 from stream_jobs.tables.column_changes import ColumnChange
 from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
+from stream_jobs.tables.shared_delta import TURN, SharedDelta
 
 LISTS: Final = f"{mirror_metadata.DOMAIN}/shard/"
 PROGRESS: Final = f"{mirror_metadata.DOMAIN}/progress/"
-TURN: Final = f"{mirror_metadata.DOMAIN}/turn"
-
-# The part of the retention after which files are too old to be named, as others may delete them.
-_LATE_SHARE: Final = 0.5
 
 # So often another writer may be faster.
 TRIES: Final = 20
-
-# So long do other pipelines wait for a first turn, for the next one twice as long, and so on.
-_TURN_SECONDS: Final = 30.0
-_TURN_SECONDS_MAX: Final = 960.0
-_TURN_LOOK_SECONDS: Final = 0.2
 
 
 def shard_lists(whole: Snapshot) -> dict[str, ShardList]:
@@ -117,57 +101,6 @@ class ShardLog(Log):
         return shard_snapshot(whole, self.shard)
 
 
-@dataclass
-class SharedDelta:
-    """The Delta table of several shards: one object for all threads of a process."""
-
-    delta: DeltaTable
-    # Whoever has it may commit.
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    # The last turn of this process, as the log has it, and how long the next one may last.
-    turn: str | None = None
-    turn_seconds: float = _TURN_SECONDS
-    # A turn of another process that was waited for in vain.
-    passed: str | None = None
-    # Whether other pipelines may have shards in the table, and when this process last began to put
-    # a version.
-    has_others: bool = False
-    put: Moment | None = None
-
-    def is_late(self, since: Moment) -> bool:
-        """Return whether other pipelines may soon delete a file from that moment.
-
-        They do if no version names it. Raises MirrorError for a property that is no time.
-        """
-        if not self.has_others:
-            return False
-        kept_ms = Retention.of(self.delta.path, self.delta.snapshot.configuration).files
-        return since.age_ms > kept_ms * _LATE_SHARE
-
-    def ends_turn(self, *, is_mine: bool) -> bool:
-        """Return whether a commit ends the turn in the log: one for which nobody waits any more.
-
-        `is_mine` says that the commit is that of the turn of this process, if there is one.
-        """
-        turn = self.delta.snapshot.domains.get(TURN)
-        if is_mine and turn is not None and turn == self.turn:
-            self.turn_seconds = _TURN_SECONDS
-            return True
-        return turn is not None and turn == self.passed
-
-    def await_turn(self) -> None:
-        """Wait while another process has a turn, but not for ever: it may be gone."""
-        turn = self.delta.snapshot.domains.get(TURN)
-        if turn is None or turn in (self.turn, self.passed):
-            return
-        until = time.monotonic() + min(json.loads(turn)["seconds"], _TURN_SECONDS_MAX)
-        while self.delta.refresh().domains.get(TURN) == turn:
-            if time.monotonic() >= until:
-                self.passed = turn
-                return
-            time.sleep(_TURN_LOOK_SECONDS)
-
-
 class ShardTable(DeltaTable):
     """One shard; its commits are versions of the table that it shares."""
 
@@ -215,8 +148,7 @@ class ShardTable(DeltaTable):
             prefixes = {each.prefix for each in shard_lists(shared.delta.snapshot).values()}
             if len(prefixes) == 1:
                 return
-            facts = {"by": uuid.uuid4().hex, "seconds": shared.turn_seconds}
-            turn = json.dumps(facts)
+            turn = shared.next_turn()
             change = TableCommit(domains={TURN: turn}, data_change=False)
             for left in reversed(range(TRIES)):
                 shared.await_turn()
@@ -229,8 +161,7 @@ class ShardTable(DeltaTable):
                     shared.delta.refresh()
                 else:
                     break
-            shared.turn = turn
-            shared.turn_seconds = min(2 * shared.turn_seconds, _TURN_SECONDS_MAX)
+            shared.begin_turn(turn)
             self._catch_up()
 
     @property

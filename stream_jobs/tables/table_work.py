@@ -22,7 +22,13 @@ from typing import Final
 from stream_jobs.apply.table_failures import DEFECT_TYPES, concerns_existing_rows, table_defect
 from stream_jobs.apply.task_messages import PartResult, SchemaUse, Task, results_by_topic
 from stream_jobs.delta.log import Moment
-from stream_jobs.errors import CommitConflict, MirrorError, ShardOvertaken, record_errors
+from stream_jobs.errors import (
+    CommitConflict,
+    MirrorError,
+    ShardOvertaken,
+    StopRequested,
+    record_errors,
+)
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.batch_report import TableResult
@@ -210,6 +216,8 @@ class TableWork:
     def finish_round(self, results: Sequence[PartResult]) -> bool:
         """Decide and commit; return whether the work is done. Raises MirrorError if it cannot be.
 
+        Raises StopRequested if the job is to stop while the table waits for another process.
+
         Files of a round that is not committed are removed, but not after an error of the storage:
         the commit may be there.
         """
@@ -229,6 +237,9 @@ class TableWork:
             self._columns.follow()
             self.ranges.find_starts()
             return False
+        except StopRequested:
+            self._remove_files(results)
+            raise
         except MirrorError as error:
             if not (concerns_existing_rows(error) and self.ranges.read_further()):
                 raise

@@ -3,7 +3,7 @@
 A new checkpoint begins at the offsets that the mirrors hold themselves (`MirrorOffsets`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -74,15 +74,23 @@ class TopicStates:
     """The topics that had records; a mirror is looked at when its topic first has some."""
 
     def __init__(
-        self, storage: Storage, base: str, registry: SchemaRegistry, choices: TableOptionsResolver
+        self,
+        storage: Storage,
+        base: str,
+        registry: SchemaRegistry,
+        choices: TableOptionsResolver,
+        is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Look for mirrors in `storage`, whose root is `base`; tables have `choices`."""
+        """Look for mirrors in `storage`, whose root is `base`; tables have `choices`.
+
+        `is_stopping` says whether the job is to stop.
+        """
         self._storage = storage
         self._base = base
         self._registry = registry
         self._choices = choices
         self._states: dict[str, TopicState] = {}
-        self.merged = MergedTables(storage)
+        self.merged = MergedTables(storage, is_stopping)
         # Whether they have shards in the same tables.
         self.has_other_pipelines = choices.is_shared
 

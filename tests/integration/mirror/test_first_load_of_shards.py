@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,7 +10,10 @@ import pytest
 from local_stack import connect
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
+from stream_jobs.delta.table import DeltaTable
+from stream_jobs.errors import StopRequested
 from stream_jobs.errors.shard_errors import SHARD_LOAD
+from stream_jobs.tables.mirror_table import MirrorTable
 from tests.integration.harness import wait_until_settled
 from tests.integration.mirror.test_first_load import (
     MIRROR,
@@ -21,6 +25,8 @@ from tests.integration.mirror.test_first_load import (
 from tests.integration.verification.shards import mirror_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.integration.database_stream import Stream
     from tests.integration.harness import ConnectorProcess
     from tests.integration.mirror.conftest import Job
@@ -132,3 +138,33 @@ def test_a_shard_may_have_a_narrower_type(stream: Stream, own_job: Job) -> None:
         wait_for_states(connector, 2)
         assert load_waits(run(stream, own_job)) == []
     assert mirrored(stream, own_job, "id", "n") == selected(stream, "id, n", 1, 2)
+
+
+def test_a_load_that_is_told_to_stop_while_it_waits_for_a_turn_has_no_problem(
+    stream: Stream, own_job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run, or a later step of this one, begins it, and reads the range again."""
+    for shard in (1, 2):
+        fill(stream, shard)
+
+    def stopped_once(act: Callable[..., Any]) -> Callable[..., Any]:
+        stops = iter([StopRequested()])
+
+        def stopping(*arguments: Any) -> Any:
+            if (stop := next(stops, None)) is not None:
+                raise stop
+            return act(*arguments)
+
+        return stopping
+
+    monkeypatch.setattr(MirrorTable, "commit_load", stopped_once(MirrorTable.commit_load))
+    monkeypatch.setattr(MirrorTable, "add_shard", stopped_once(MirrorTable.add_shard))
+    with connector_of(stream) as connector:
+        wait_for_states(connector, 2)
+        assert load_waits(run(stream, own_job)) == []
+    assert mirrored(stream, own_job, "id", "n") == selected(stream, "id, n", 1, 2)
+    delta = DeltaTable.open(storage_of(f"{own_job.folder}/mirror"), f"{stream.database}/t")
+    assert delta is not None
+    written = {path.name for path in Path(own_job.path("t", stream.database)).rglob("*.parquet")}
+    known = {path.rpartition("/")[2] for path in delta.snapshot.files}
+    assert {name for name in written if "checkpoint" not in name} == known

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from stream_jobs.apply.modes import MODES
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.delta.table import TableCommit
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import Shard, TableOptions, TableSchema
+from stream_jobs.tables.column_changes import all_columns
+from stream_jobs.tables.merged_table import MergedTable
+from stream_jobs.tables.mirror_metadata import Progress
 from stream_jobs.tables.mirror_table import MirrorTable
+from stream_jobs.tables.shared_delta import TURN, SharedDelta
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from stream_jobs.apply.task_messages import PartResult
-    from stream_jobs.tables.mirror_metadata import Progress
+    from stream_jobs.tables.shard_table import ShardTable
     from tests.integration.mirror.conftest import SparkJob
     from tests.stream_jobs.topics import Kafka
 
@@ -52,3 +63,60 @@ def test_the_running_batch_is_applied_and_committed_and_no_other_begins(
     line = spark_job.apply()
     assert line["batch_id"] == 1
     assert spark_job.rows("items") == [(1, "one"), (2, "two")]
+
+
+def with_a_turn(folder: Path) -> ShardTable:
+    """Add a shard of another pipeline to the mirror, whose process takes a turn."""
+    sequence = PackedSequence(1, 1)
+    chosen = TableOptions(place=("shop", "items"), shard=Shard("region", "other", "other"))
+    schema = TableSchema("shop", "items", "s", sequence, COLUMNS, chosen=chosen)
+    columns, progress = all_columns(schema), Progress("s", sequence, 1).write()
+    merged = MergedTable(LocalStorage(str(folder / "mirror")), "shop/items")
+    other = merged.add(schema, columns, progress, {}, MODES["current"])
+    other.take_turn()
+    return other
+
+
+@pytest.mark.parametrize("is_rebuild", [False, True])
+def test_a_batch_that_waits_for_the_turn_of_another_process_is_left(
+    kafka: Kafka, spark_job: SparkJob, monkeypatch: pytest.MonkeyPatch, *, is_rebuild: bool
+) -> None:
+    """In the thread of the query, or in that of the job, which rebuilds a shard."""
+    shard = {"column": "region", "value": "eu"}
+    choice = {"match": ["shop.*"], "name": "shop.{table}", "shard": shard}
+    sections = {
+        "mirror": {"shared": True},
+        "tables": [choice],
+        "trigger": {"kind": "processingTime", "interval_seconds": 0.5},
+    }
+    table = SourceTable(kafka, "items", COLUMNS).create()
+    table.insert({"id": 1, "name": "one"})
+    last = {**sections, "trigger": {"kind": "availableNow"}}
+    spark_job.apply(**last)
+    if is_rebuild:
+        table.insert({"id": "no number", "name": "two"})
+        spark_job.quarantined(**last)
+        spark_job.resume("shop.items", rebuild=True)
+        table.truncate()
+    other = with_a_turn(spark_job.folder)
+    table.insert({"id": 2, "name": "two"})
+    await_turn = SharedDelta.await_turn
+
+    def stop_and_wait(own: SharedDelta) -> None:
+        assert spark_job.running is not None
+        spark_job.running.stop()
+        await_turn(own)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SharedDelta, "await_turn", stop_and_wait)
+        began = time.monotonic()
+        lines = spark_job.run(**sections)
+    assert time.monotonic() - began < 30
+    assert spark_job.exit_code == 0
+    lines = [line for line in lines if line["event"] not in ("working", "no_cuts")]
+    assert [line["event"] for line in lines] == ["started", "stopped"]
+    assert TURN in other.whole.refresh().domains
+    other.whole.commit(TableCommit(removed_domains=(TURN,)), "END")
+    spark_job.run(**last)
+    assert spark_job.exit_code == 0
+    assert spark_job.rows("items", "id") == ([(2,)] if is_rebuild else [(1,), (2,)])

@@ -27,7 +27,7 @@ from stream_jobs.pipeline_folder import owner_path
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import Shard, TableOptions, TableSchema
 from stream_jobs.source.topics import BrokerConfig
-from stream_jobs.tables import merged_table, shard_table
+from stream_jobs.tables import merged_table, shard_table, shared_delta
 from stream_jobs.tables.column_changes import all_columns
 from stream_jobs.tables.maintenance import ChangedTable, TableMaintenance
 from stream_jobs.tables.merged_table import MergedTable
@@ -231,7 +231,7 @@ def test_other_pipelines_wait_while_all_files_are_written_again(tmp_path: Path) 
     assert len(refused) == 1
     us.refresh()
     assert us.snapshot.domains == progress(1)
-    assert shard_table.TURN not in us.whole.snapshot.domains
+    assert shared_delta.TURN not in us.whole.snapshot.domains
     commit(us, 2, 2)
 
 
@@ -239,12 +239,12 @@ def test_nobody_waits_for_ever_for_a_process_that_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     eu, us = opened(tmp_path, "eu", "a"), opened(tmp_path, "us", "b")
-    monkeypatch.setattr(shard_table, "_TURN_SECONDS_MAX", 0.3)
+    monkeypatch.setattr(shared_delta, "_TURN_SECONDS_MAX", 0.3)
     eu.refresh()
     eu.take_turn()
-    assert json.loads(eu.whole.snapshot.domains[shard_table.TURN])["seconds"] == 30
+    assert json.loads(eu.whole.snapshot.domains[shared_delta.TURN])["seconds"] == 30
     commit(us, 1, 1)
-    assert shard_table.TURN not in us.whole.snapshot.domains
+    assert shared_delta.TURN not in us.whole.snapshot.domains
     # The one whose turn it was comes too late, and begins again.
     with pytest.raises(CommitConflict):
         eu.commit(rewritten(eu), "CHANGE COLUMNS")
@@ -417,7 +417,7 @@ def test_shards_join_and_leave_when_all_files_are_written_again(
 def test_a_shard_that_joins_or_leaves_ends_the_turn_of_a_process_that_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, leaves: bool
 ) -> None:
-    monkeypatch.setattr(shard_table, "_TURN_SECONDS_MAX", 0.3)
+    monkeypatch.setattr(shared_delta, "_TURN_SECONDS_MAX", 0.3)
     eu = opened(tmp_path, "eu", "a")
     opened(tmp_path, "us", "b")
     eu.refresh()
@@ -426,4 +426,4 @@ def test_a_shard_that_joins_or_leaves_ends_the_turn_of_a_process_that_is_gone(
         merged_of(tmp_path).remove(Shard("shard", "us", "b"), "shop_us.orders", "")
     else:
         opened(tmp_path, "new", "b")
-    assert shard_table.TURN not in eu.whole.refresh().domains
+    assert shared_delta.TURN not in eu.whole.refresh().domains
