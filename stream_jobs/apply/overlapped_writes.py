@@ -5,7 +5,7 @@ thousands of small tables would wait for each of them. So threads write small fi
 of a task leave it when all files are there: a commit names only files that exist.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import BoundedSemaphore
@@ -81,6 +81,9 @@ class OverlappedWrites:
 
     def list(self, folder: str, start_after: str = "") -> Iterator[StoredFile]:
         return self._storage.list(folder, start_after)
+
+    def folders(self, folder: str = "") -> Sequence[str]:
+        return self._storage.folders(folder)
 
     def delete(self, path: str) -> None:
         self._storage.delete(path)

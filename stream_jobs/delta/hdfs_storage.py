@@ -10,7 +10,7 @@ https://hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-hdfs/WebHDFS.ht
 """
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -205,6 +205,14 @@ class HdfsStorage:
         except HdfsError as error:
             raise self._failed(folder, error) from error
 
+    def folders(self, folder: str = "") -> Sequence[str]:
+        full = self._full(folder) if folder else self.root
+        try:
+            listed = self._listed(full)
+        except HdfsError as error:
+            raise self._failed(folder, error) from error
+        return sorted(own["pathSuffix"] for own in listed if own["type"] == "DIRECTORY")
+
     def delete(self, path: str) -> None:
         try:
             self.hdfs.ask("DELETE", self._full(path), "DELETE")
@@ -244,18 +252,23 @@ class HdfsStorage:
             raise
 
     def _walk(self, folder: str, prefix: str, start_after: str) -> Iterator[StoredFile]:
-        try:
-            listed = self.hdfs.ask("GET", folder, "LISTSTATUS")["FileStatuses"]["FileStatus"]
-        except HdfsError as error:
-            if error.kind == _MISSING:
-                return
-            raise
-        for entry in listed:
+        for entry in self._listed(folder):
             name = prefix + entry["pathSuffix"]
             if entry["type"] == "DIRECTORY":
                 yield from self._walk(f"{folder}/{entry['pathSuffix']}", f"{name}/", start_after)
             elif entry["pathSuffix"] and name > start_after:
                 yield StoredFile(name, entry["length"], entry["modificationTime"])
+
+    def _listed(self, folder: str) -> Sequence[dict[str, Any]]:
+        """Return the entries of a folder; none if it does not exist."""
+        try:
+            listed = self.hdfs.ask("GET", folder, "LISTSTATUS")["FileStatuses"]["FileStatus"]
+        except HdfsError as error:
+            if error.kind == _MISSING:
+                return []
+            raise
+        entries: Sequence[dict[str, Any]] = listed
+        return entries
 
     def _full(self, path: str) -> str:
         return f"{self.root}/{checked_path(path)}"

@@ -12,7 +12,7 @@ https://cloud.google.com/storage/docs/request-preconditions
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -142,6 +142,14 @@ class ObjectStorage:
             raise self._failed(folder, "list", error) from error
         yield from sorted(found)
 
+    def folders(self, folder: str = "") -> Sequence[str]:
+        base = self._key(folder) if folder else self.prefix
+        try:
+            listed = obstore.list_with_delimiter(self._client(), base or None)
+        except _FAILURES as error:
+            raise self._failed(folder, "list", error) from error
+        return sorted(name.rpartition("/")[2] for name in listed["common_prefixes"])
+
     def delete(self, path: str) -> None:
         key = self._key(path)
         try:
@@ -205,7 +213,8 @@ class ObjectStorage:
             raise self._failed(path, action, error) from error
 
     def _failed(self, path: str, action: storage_rights.Action, error: Exception) -> MirrorError:
-        name = f"{self.scheme}://{self.host}/{self._key(path)}"
+        key = self._key(path) if path else self.prefix
+        name = f"{self.scheme}://{self.host}/{key}"
         access = _ACCESS[self.scheme]
         said = _said(error)
         is_unknown = isinstance(error, exceptions.UnauthenticatedError | CredentialsError)

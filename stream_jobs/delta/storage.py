@@ -9,7 +9,7 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from stream_jobs.errors import MirrorError, delta_errors
@@ -58,6 +58,12 @@ class Storage(Protocol):
         """Yield the files of a folder and of its subfolders with names above `start_after`.
 
         The order is that of the names. A folder that does not exist has no files.
+        """
+
+    def folders(self, folder: str = "") -> Sequence[str]:
+        """Return the names of the folders in a folder, in order; "" is the root.
+
+        A folder that does not exist has none.
         """
 
     def delete(self, path: str) -> None:

@@ -15,7 +15,7 @@ import getpass
 import os
 import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -93,6 +93,15 @@ class LocalStorage:
             yield from sorted(self._walk(self._full(folder), "", start_after))
         except (FileNotFoundError, NotADirectoryError):
             return
+        except OSError as error:
+            raise self._failed(folder, error) from error
+
+    def folders(self, folder: str = "") -> Sequence[str]:
+        try:
+            with os.scandir(self._full(folder) if folder else self.root) as entries:
+                return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
         except OSError as error:
             raise self._failed(folder, error) from error
 

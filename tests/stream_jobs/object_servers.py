@@ -222,8 +222,9 @@ class XmlGate:
     def _list(
         self, request: BaseHTTPRequestHandler, bucket: str, asked: dict[str, list[str]]
     ) -> None:
-        prefix = urlencode({"prefix": asked.get("prefix", [""])[0]}, quote_via=quote)
-        listed = ET.fromstring(self._ask("GET", f"/{bucket}?{prefix}").read())
+        named = {name: own[0] for name, own in asked.items() if name in ("prefix", "delimiter")}
+        query = urlencode(named, quote_via=quote)
+        listed = ET.fromstring(self._ask("GET", f"/{bucket}?{query}").read())
         start_after = asked.get("start-after", [""])[0]
         for entry in listed.findall("{*}Contents"):
             if (entry.findtext("{*}Key") or "") <= start_after:

@@ -81,6 +81,15 @@ def test_files_are_listed_by_name_from_a_name_on(storage: HdfsStorage) -> None:
 
 
 @needs_hdfs
+def test_the_folders_of_a_folder_are_listed_by_name(storage: HdfsStorage) -> None:
+    for name in ("t/b/x", "t/50%2F é/x/y", "t/c", "s/z"):
+        storage.write(name, b"1")
+    assert storage.folders() == ["s", "t"]
+    assert storage.folders("t") == ["50%2F é", "b"]
+    assert storage.folders("none") == []
+
+
+@needs_hdfs
 def test_a_large_file_is_read_in_parts(
     storage: HdfsStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

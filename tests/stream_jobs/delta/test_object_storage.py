@@ -161,6 +161,17 @@ def test_objects_are_listed_by_name_from_a_name_on(storage: ObjectStorage) -> No
     assert [file.name for file in whole.list(top)][-1] == "é x/tt/no"
 
 
+def test_the_folders_of_a_folder_are_listed_by_name(storage: ObjectStorage) -> None:
+    assert storage.folders() == []
+    for name in ("t/b/x", "t/a !5F/x/y", "t/c", "s/z"):
+        storage.write(name, b"1")
+    assert storage.folders() == ["s", "t"]
+    assert storage.folders("t") == ["a !5F", "b"]
+    assert storage.folders("t/c") == storage.folders("none") == []
+    whole = ObjectStorage(storage.scheme, storage.host, "")
+    assert storage.prefix.partition("/")[0] in whole.folders()
+
+
 @pytest.mark.parametrize("name", ["a b", "ö", "100%25", "p=1+1", "#1?x", "[~!5F]", "a&b"])
 def test_names_of_objects_are_kept_as_they_are(storage: ObjectStorage, name: str) -> None:
     storage.write(f"t/{name}", b"1")
@@ -218,6 +229,7 @@ def test_a_bucket_that_does_not_exist_is_named(storage: ObjectStorage) -> None:
         lambda path: gone.write(path, b""),
         lambda path: gone.put_if_absent(path, b""),
         lambda path: list(gone.list(path)),
+        gone.folders,
     ]
     for call in calls:
         with pytest.raises(MirrorError) as error:

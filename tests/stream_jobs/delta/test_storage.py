@@ -96,6 +96,16 @@ def test_a_folder_is_listed_by_name_from_a_name_on(storage: LocalStorage, tmp_pa
     assert [file.name for file in storage.list("t", "a/x")] == ["a/y", "b", "c"]
 
 
+def test_the_folders_of_a_folder_are_listed_by_name(storage: LocalStorage, tmp_path: Path) -> None:
+    assert storage.folders() == []
+    for name in ("t/b/x", "t/a/x/y", "t/c", "s/z"):
+        storage.write(name, b"1")
+    (tmp_path / "t/link").symlink_to("/etc")
+    assert storage.folders() == ["s", "t"]
+    assert storage.folders("t") == ["a", "b"]
+    assert storage.folders("t/c") == storage.folders("none") == []
+
+
 def test_what_the_system_says_is_shown(storage: LocalStorage, tmp_path: Path) -> None:
     storage.write("file", b"")
     (tmp_path / "folder/x").mkdir(parents=True)

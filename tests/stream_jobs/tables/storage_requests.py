@@ -76,6 +76,10 @@ class CountedStorage:
         self.counts["list"] += max(1, -(-len(found) // _PAGE))
         return iter(found)
 
+    def folders(self, folder: str = "") -> Sequence[str]:
+        self.counts["list"] += 1
+        return self.inner.folders(folder)
+
     def delete(self, path: str) -> None:
         self.inner.delete(path)
 
