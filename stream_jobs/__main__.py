@@ -2,8 +2,9 @@
 
 `spark-submit` runs this file, whose path is what `binlog-connector-mirror --script` prints.
 
-`run` keeps the tables equal; `status`, `resume` and `cuts` look after them, and `replica` brings
-them to a database server, all without Spark. A configuration file alone means `run`.
+`run` keeps the tables equal; `status`, `resume`, `cuts` and `drop-shards` look after them, and
+`replica` brings them to a database server, all without Spark. A configuration file alone means
+`run`.
 
 Standard output of `run` has only status lines, see `stream_jobs.run.status_lines`. The output of
 Spark, its JVM and libraries goes to standard error, and so does the text of a failure, unless lines
@@ -33,6 +34,7 @@ _EXTRA = frozenset({"numpy", "py4j", "pyarrow", "pyroaring", "pyspark", "xxhash"
 
 EXIT_FAILED = 1
 EXIT_CONFIG = 2
+EXIT_REFUSED = 3
 
 
 def main() -> int:
@@ -83,7 +85,7 @@ def _run(configs: list[Path], out: TextIO) -> int:
 
 
 def _look_after(arguments: argparse.Namespace) -> int:
-    """Run `status`, `resume`, `cuts` or `replica`."""
+    """Run another command than `run`."""
     from stream_jobs.settings import load_settings  # noqa: PLC0415  # keeps --help fast
 
     config = arguments.config
@@ -100,6 +102,10 @@ def _look_after(arguments: argparse.Namespace) -> int:
         if arguments.command == "cuts":
             commands.show_cuts(settings, sys.stdout, as_json=arguments.json)
             return 0
+        if arguments.command == "drop-shards":
+            prefix, lost = arguments.prefix, arguments.lost_host
+            commands.drop_shards(settings, prefix, lost, sys.stdout, confirmed=arguments.yes)
+            return 0
         return commands.show_status(
             settings,
             config,
@@ -109,7 +115,15 @@ def _look_after(arguments: argparse.Namespace) -> int:
         )
     except ConnectorError as error:
         sys.stderr.write(f"error: {error}\n")
-        return EXIT_CONFIG if isinstance(error, ConfigError) else EXIT_FAILED
+        return _exit_code(error)
+
+
+def _exit_code(error: ConnectorError) -> int:
+    from stream_jobs.run.job_state import OF_OTHER_OWNERS  # noqa: PLC0415  # of an extra
+
+    if isinstance(error, ConfigError):
+        return EXIT_CONFIG
+    return EXIT_REFUSED if error.code in OF_OTHER_OWNERS else EXIT_FAILED
 
 
 def _resume(settings: Settings, arguments: argparse.Namespace) -> int:

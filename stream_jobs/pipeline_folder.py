@@ -37,20 +37,23 @@ class Owner:
     epoch: str  # of this process alone
     # Whether other pipelines may have shards in the mirror.
     shared: bool = False
+    # Whether it is no job, but removes the shards of the pipeline.
+    drops_shards: bool = False
 
     @classmethod
-    def here(cls, name: str, prefix: str, *, shared: bool = False) -> "Owner":
+    def here(
+        cls, name: str, prefix: str, *, shared: bool = False, drops_shards: bool = False
+    ) -> "Owner":
         """Return this process."""
         since = datetime.now(UTC).isoformat(timespec="seconds")
         host, pid = socket.gethostname(), os.getpid()
-        return cls(name, prefix, host, pid, since, uuid.uuid4().hex, shared)
+        return cls(name, prefix, host, pid, since, uuid.uuid4().hex, shared, drops_shards)
 
     def write(self) -> bytes:
         """Return the content of the file."""
-        content = asdict(self)
-        if not self.shared:
-            # Earlier versions know a mirror of one pipeline alone.
-            del content["shared"]
+        # Earlier versions know a mirror of one pipeline alone, or jobs alone.
+        unknown = {name for name in ("shared", "drops_shards") if not getattr(self, name)}
+        content = {name: own for name, own in asdict(self).items() if name not in unknown}
         return json.dumps(content, indent=1).encode()
 
 

@@ -272,6 +272,15 @@ OWNER_ALONE = code.ErrorCode(
     cause="All pipelines of a shared mirror must know that it is shared.",
     example={"owner": "eu", "prefix": "eu"},
 )
+SHARDS_DROPPED = code.ErrorCode(
+    "M608",
+    "process {pid} on {host} removes the shards of the topics {prefix}.* from the mirror at {path}",
+    "wait until it has ended; if it was interrupted, let it end: "
+    "`binlog-connector-mirror drop-shards CONFIG {prefix} --yes`; then start this job",
+    cause="The command drop-shards claims a pipeline before it removes anything, so that its job "
+    "does not write the same shards meanwhile.",
+    example={"path": "/data/mirror/_pipelines/us", "prefix": "us"},
+)
 NOT_SET_ASIDE = code.configuration_error(
     "M604",
     "{table} is not set aside",

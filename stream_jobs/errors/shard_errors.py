@@ -1,6 +1,6 @@
 """Shards: tables of the source that share one mirror."""
 
-from connector.foundation.errors.code import configuration_error, table_failure
+from connector.foundation.errors.code import ErrorCode, configuration_error, table_failure
 
 SHARD_PATTERN = configuration_error(
     "M731",
@@ -61,6 +61,30 @@ NOT_A_SHARD = table_failure(
     "{table} has no shard, but pipelines share the mirror",
     "name the table in an entry of [[tables]] with a shard, or with skip = true",
     cause="Tables of several pipelines have the same names. Only their shards distinguish them.",
+)
+NOT_SHARED = configuration_error(
+    "M747",
+    "pipelines do not share the mirror at {path}",
+    "use the configuration of a job with mirror.shared = true",
+    cause="A mirror of one pipeline has no shards of others. There, `resume --rebuild` removes the "
+    "rows of a table, and reads them again.",
+)
+NO_SUCH_PIPELINE = configuration_error(
+    "M748",
+    "no pipeline with the topics {prefix}.* has anything in the mirror at {path}; these prefixes "
+    "have: {known}",
+    "write the kafka.topic_prefix of the pipeline that is gone; if it is right, all is removed",
+    cause="Shards belong to the prefix of the topics, not to the name of the job.",
+    example={"prefix": "uk", "known": ("eu", "us")},
+)
+PIPELINE_RUNS = ErrorCode(
+    "M749",
+    "the job {owner}, which reads the topics {prefix}.*, may still run as process {pid} on {host}, "
+    "says {path}/_cdc",
+    "stop the job; if the machine {host} is gone for good, add --lost-host {host}",
+    cause="The mirror knows how a job has ended if the job could still write it. Else only its own "
+    "machine knows whether the process runs, which would write the shards that are removed.",
+    example={"owner": "us", "prefix": "us", "path": "/data/mirror/_pipelines/us"},
 )
 NO_SHARD = table_failure(
     "M736",

@@ -99,6 +99,22 @@ COMMANDS: Final[Mapping[str, Command]] = {
             ("resume stream_job.toml shop.orders --rebuild", "rebuild the mirror"),
         ),
     ),
+    "drop-shards": Command(
+        "Remove the shards of a pipeline that is gone.",
+        """
+        Of a mirror that pipelines share, it removes the rows, columns and progress of one pipeline
+        from all tables, and the pipeline's own files. CONFIG is the file of any job of this mirror.
+        Without --yes, it only shows what it would remove. If it was interrupted, call it again.
+
+        Exit codes: 0 all is shown, or removed, 1 the storage does not answer, or the other jobs
+        commit all the time, 2 wrong configuration, or no such pipeline, 3 the job of the pipeline
+        may still run.
+        """,
+        (
+            ("drop-shards eu_job.toml us", "what the pipeline us has in the mirror"),
+            ("drop-shards eu_job.toml us --yes", "remove it"),
+        ),
+    ),
 }
 
 
@@ -143,6 +159,8 @@ def parser_of(name: str = "") -> ArgumentParser:
         parser.add_argument("--once", action="store_true", help="Apply the newest cut, and exit.")
     elif name == "resume":
         _resumed(parser)
+    elif name == "drop-shards":
+        _dropped(parser)
     return parser
 
 
@@ -162,6 +180,7 @@ def _program() -> ArgumentParser:
         ("cuts stream_job.toml", "see each cut"),
         ("replica stream_job.toml", "keep a database server equal"),
         ("resume stream_job.toml shop.orders", "resume a table"),
+        ("drop-shards eu_job.toml us", "see what a pipeline that is gone has left"),
     )
     parser.add_argument(
         "--script",
@@ -197,6 +216,15 @@ def _resumed(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--rebuild", action="store_true", help="Delete the mirror, and rebuild it from the topic."
     )
+
+
+def _dropped(parser: ArgumentParser) -> None:
+    """Declare whose shards are removed."""
+    text = "The kafka.topic_prefix of the pipeline that is gone."
+    parser.add_argument("prefix", metavar="PREFIX", help=text)
+    parser.add_argument("--yes", action="store_true", help="Remove them.")
+    text = "The machine of its job is gone for good, so its process does not run any more."
+    parser.add_argument("--lost-host", metavar="HOST", help=text)
 
 
 def _record(text: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""`binlog-connector-mirror status` and `cuts`: a mirror's tables and cuts, as text or JSON."""
+"""`binlog-connector-mirror status`, `cuts` and `drop-shards`: what they show of a mirror."""
 
 import json
 import time
@@ -21,6 +21,7 @@ from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.pipeline_folder import folder_of, newest_owner
 from stream_jobs.run import overview
 from stream_jobs.run.job_state import JobStatus, RunRecord, job_status
+from stream_jobs.run.shard_removal import ShardRemoval, TableShards
 from stream_jobs.run.table_list import print_tables
 from stream_jobs.settings import Settings
 from stream_jobs.source.client import KafkaClient
@@ -162,3 +163,52 @@ def _time(ms: int | None) -> str | None:
     if ms is None:
         return None
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+# So many shards of a table are named.
+_SHARDS_SHOWN = 5
+
+
+def drop_shards(
+    settings: Settings, prefix: str, lost_host: str | None, out: TextIO, *, confirmed: bool
+) -> None:
+    """Show in `out` what a shared mirror has of the pipeline with `prefix`; remove it if confirmed.
+
+    Its job does not run on `lost_host`. Raises ConfigError and MirrorError as `ShardRemoval`.
+    """
+    removal = ShardRemoval(settings, prefix, lost_host)
+    base, verb = settings.mirror.path.rstrip("/"), "removed " if confirmed else ""
+
+    def tell(table: TableShards) -> None:
+        out.write(f"{visible(table.name)}: {verb}{_shards(table)}\n")
+        if table.is_whole:
+            out.write(f"no shard is left there: {visible(f'{base}/{table.path}')} stays, empty\n")
+        out.flush()
+
+    found = removal.look()
+    if found.is_empty:
+        out.write(f"nothing is left of {visible(prefix)} in {visible(base)}\n")
+        return
+    if confirmed:
+        found = removal.carry_out(tell)
+    else:
+        for table in found.tables:
+            tell(table)
+    kept = "; those that name the first pipeline stay" if removal.is_first else ""
+    files = f"{_counted(len(found.files), 'file')} of the job{kept}"
+    out.write(f"{visible(removal.folder)}/_cdc: {verb}{files}\n")
+    if not confirmed:
+        out.write("nothing is removed yet: add --yes to remove it\n")
+
+
+def _shards(table: TableShards) -> str:
+    names = [visible(value) for value in table.rows]
+    shown = ", ".join(names[:_SHARDS_SHOWN])
+    more = len(names) - _SHARDS_SHOWN
+    noun = "shard" if len(names) == 1 else "shards"
+    rows = _counted(sum(table.rows.values()), "row")
+    return f"{noun} {shown}{f' and {more:,} more' if more > 0 else ''}, {rows}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 from connector.foundation.errors.message import Message
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.errors import MirrorError, job_errors, shard_errors
 from stream_jobs.paths import OWN_FOLDER
 from stream_jobs.pipeline_folder import (
     Owner,
@@ -42,6 +42,8 @@ OF_OTHER_OWNERS: Final = (
     job_errors.OTHER_OWNER,
     job_errors.MIRROR_SHARED,
     job_errors.OWNER_ALONE,
+    job_errors.SHARDS_DROPPED,
+    shard_errors.PIPELINE_RUNS,
 )
 
 
@@ -62,22 +64,21 @@ class Ownership:
         while True:
             numbers = owner_numbers(self._storage)
             newest = self.newest()
-            if newest is not None and (newest.name, newest.prefix) != (
-                self.owner.name,
-                self.owner.prefix,
-            ):
-                raise MirrorError(
-                    job_errors.OTHER_OWNER,
-                    path=self._base,
-                    owner=newest.name,
-                    prefix=newest.prefix,
-                    pid=newest.pid,
-                    host=newest.host,
-                )
+            if newest is not None:
+                self.refuse(newest)
             number = max(numbers, default=0) + 1
             if self._storage.put_if_absent(owner_path(number), content):
                 self._number = number
                 break
+
+    def refuse(self, newest: Owner) -> None:
+        """Raise MirrorError if the process that has the mirror does not let this one have it."""
+        place: dict[str, object] = {"path": self._base, "prefix": newest.prefix}
+        facts = place | {"pid": newest.pid, "host": newest.host}
+        if newest.drops_shards and newest.prefix == self.owner.prefix:
+            raise MirrorError(job_errors.SHARDS_DROPPED, **facts)
+        if (newest.name, newest.prefix) != (self.owner.name, self.owner.prefix):
+            raise MirrorError(job_errors.OTHER_OWNER, **facts, owner=newest.name)
 
     def remove_older(self) -> None:
         """Remove the files of the processes before this one."""
@@ -148,7 +149,8 @@ def _refuse_others(settings: Settings, root: Storage) -> PipelineFolder:
     return folder
 
 
-_PATH: Final = f"{OWN_FOLDER}/run/newest.json"
+RUNS: Final = f"{OWN_FOLDER}/run/"
+_PATH: Final = f"{RUNS}newest.json"
 # Of most file systems.
 _BLOCK_BYTES: Final = 4096
 

@@ -144,6 +144,26 @@ class MergedTable:
         with self._lock:
             _repeated(remove)
 
+    def drop(self, is_chosen: Callable[[ShardList], bool], check: Callable[[], None]) -> None:
+        """Remove the shards whose lists are chosen, in one commit; `check` is called before it.
+
+        The columns that no other shard has go as well. Raises MirrorError if the table cannot be
+        read, what `check` raises, and CommitConflict if other writers commit all the time.
+        """
+
+        def drop() -> None:
+            if (shared := self._load()) is None:
+                return
+            shared.await_turn()
+            lists = shard_table.shard_lists(shared.delta.snapshot)
+            values = {value for value, each in lists.items() if is_chosen(each)}
+            if values:
+                check()
+                shard_table.remove_shards(shared, values)
+
+        with self._lock:
+            _repeated(drop)
+
     def add(
         self,
         schema: TableSchema,

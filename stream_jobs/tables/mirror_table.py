@@ -24,7 +24,7 @@ from stream_jobs.tables.merged_table import MergedTable
 from stream_jobs.tables.shard_table import ShardTable
 
 # What a table of another program has.
-_FOREIGN: Final = (
+FOREIGN: Final = (
     delta_errors.COLUMN_UNKNOWN,
     delta_errors.FEATURES_UNKNOWN,
     delta_errors.OTHER_PROTOCOL,
@@ -76,7 +76,7 @@ class MirrorTable:
             else:
                 delta = (merged or MergedTable(storage, path)).open(shard, table, base)
         except MirrorError as error:
-            if error.code in _FOREIGN:
+            if error.code in FOREIGN:
                 raise foreign from error
             raise
         if delta is None:

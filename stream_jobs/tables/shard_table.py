@@ -17,7 +17,7 @@ shard is overtaken, and its round is run again.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
@@ -249,19 +249,7 @@ class ShardTable(DeltaTable):
 
         Raises CommitConflict if another writer has committed meanwhile.
         """
-        with self._shared.lock:
-            whole = self._shared.delta
-            snapshot = whole.snapshot
-            metadata = self._union(snapshot).with_columns(())
-            ended = (TURN,) if self._shared.ends_turn(is_mine=False) else ()
-            whole.commit(
-                TableCommit(
-                    removed=tuple(self.snapshot.files.values()),
-                    removed_domains=(LISTS + self._shard, PROGRESS + self._shard, *ended),
-                    metadata=metadata,
-                ),
-                "REMOVE SHARD",
-            )
+        remove_shards(self._shared, {self._shard})
 
     def united(self, change: ColumnChange, schema: TableSchema) -> ColumnChange:
         """Return `change` of the list of the shard, which gets that of `schema`, as it will be.
@@ -317,6 +305,25 @@ class ShardTable(DeltaTable):
     def _overtaken(self) -> ShardOvertaken:
         version = self._shared.delta.snapshot.version
         return ShardOvertaken(delta_errors.COMMIT_CONFLICT, path=self.path, version=version)
+
+
+def remove_shards(shared: SharedDelta, values: Collection[str]) -> None:
+    """Remove shards with their rows, and the columns that no other one has.
+
+    Raises CommitConflict if another writer has committed meanwhile.
+    """
+    with shared.lock:
+        whole = shared.delta.snapshot
+        rest = {value: own for value, own in shard_lists(whole).items() if value not in values}
+        union = ColumnUnion.of(whole.metadata, rest, "", "", shared.delta.path)
+        domains = [domain + value for value in sorted(values) for domain in (LISTS, PROGRESS)]
+        ended = [TURN] if shared.ends_turn(is_mine=False) else []
+        files = whole.files.values()
+        removed = [file for file in files if shard_of_file(whole, file) in values]
+        change = TableCommit(
+            removed=removed, removed_domains=[*domains, *ended], metadata=union.with_columns(())
+        )
+        shared.delta.commit(change, "REMOVE SHARD")
 
 
 def refuse_other_key(whole: Snapshot, shard: str, schema: TableSchema) -> None:

@@ -29,7 +29,7 @@ from connector.cli.snapshot import _tell_end
 from connector.cli.up import LakeLines
 from connector.cli.verify_mirror import _print as print_results
 from connector.cli.verify_topics import _print
-from connector.foundation.errors import SourceRefused
+from connector.foundation.errors import ConfigError, SourceRefused
 from connector.foundation.errors.message import Message, visible_json
 from connector.foundation.settings.sections import LogSettings
 from connector.lake import lake_errors
@@ -40,19 +40,26 @@ from connector.stream.source import table_errors
 from connector.stream.source.findings import Finding, RowLoggingGap, Severity
 from connector.stream.status.model import Condition, Level, State
 from stream_jobs.__main__ import main as mirror
+from stream_jobs.apply.modes import MODES
 from stream_jobs.cuts.cut import Cut, CutStore, CutTable
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.replica.loop import ReplicaLines
 from stream_jobs.run import arguments as arguments_of_mirror
-from stream_jobs.run.commands import _job_lines, show_cuts
+from stream_jobs.run.commands import _job_lines, drop_shards, show_cuts
 from stream_jobs.run.console_lines import TerminalLines
 from stream_jobs.run.job_state import JobStatus, RunFailure
 from stream_jobs.run.overview import SET_ASIDE, TableStatus
 from stream_jobs.run.status_lines import StatusLines
 from stream_jobs.run.table_list import print_tables
 from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import Shard, TableOptions, TableSchema
+from stream_jobs.tables.column_changes import all_columns
+from stream_jobs.tables.merged_table import MergedTable
+from stream_jobs.tables.mirror_metadata import Progress
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles
 from tests.stream.status.examples import facts_with
+from tests.stream_jobs.topics import column
 from verification.report import Difference, TableResult
 from verification.topics.outcome import EpochOutcome, Example, Outcome, Place, TopicCounts
 
@@ -208,12 +215,33 @@ COMMANDS: dict[str, Callable[[Path], None] | str] = {
     "quarantine": _quarantine,
     "log": _log,
 }
+
+
+def _mirror_drop_shards(folder: Path) -> None:
+    mirror_of_shards = MergedTable(LocalStorage(str(folder)), "shop/t")
+    sequence, chosen = PackedSequence(1, 1), Shard("shard", HOSTILE, HOSTILE)
+    columns = (column("id", "int", key=1),)
+    options = TableOptions(place=("shop", HOSTILE), shard=chosen)
+    schema = TableSchema("shop", HOSTILE, "s", sequence, columns, chosen=options)
+    progress = Progress("s", sequence, 1).write()
+    mirror_of_shards.add(schema, all_columns(schema), progress, {}, MODES["current"])
+    shared = _settings(folder).model_copy(
+        update={"mirror": MirrorSettings(path=str(folder), shared=True)}
+    )
+    with pytest.raises(ConfigError) as caught:
+        drop_shards(shared, "none", None, sys.stdout, confirmed=False)
+    sys.stdout.write(f"{caught.value}\n")
+    for confirmed in (False, True):
+        drop_shards(shared, HOSTILE, None, sys.stdout, confirmed=confirmed)
+
+
 OF_MIRROR: dict[str, Callable[[Path], None]] = {
     "run": _mirror_run,
     "status": _mirror_status,
     "cuts": _mirror_cuts,
     "replica": _mirror_replica,
     "resume": _mirror_resume,
+    "drop-shards": _mirror_drop_shards,
 }
 
 

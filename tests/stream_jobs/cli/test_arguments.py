@@ -65,7 +65,7 @@ def test_wrong_arguments_are_told_and_the_exit_code_is_2(
     assert capsys.readouterr().err.endswith(f"error: {said}\n")
 
 
-@pytest.mark.parametrize("command", ["status", "cuts", "replica", "resume"])
+@pytest.mark.parametrize("command", ["status", "cuts", "replica", "resume", "drop-shards"])
 def test_every_example_of_the_help_can_be_used(
     capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
@@ -83,8 +83,8 @@ def test_the_help_of_the_program_names_every_command(capsys: pytest.CaptureFixtu
         parsed(["--help"])
     assert end.value.code == 0
     shown = capsys.readouterr().out
-    assert re.findall(r"^  (\w+)  ", shown, re.MULTILINE) == list(arguments.COMMANDS)
-    assert len(re.findall(r"^ +binlog-connector-mirror ", shown, re.MULTILINE)) == 5
+    assert re.findall(r"^  (\w[\w-]*)  ", shown, re.MULTILINE) == list(arguments.COMMANDS)
+    assert len(re.findall(r"^ +binlog-connector-mirror ", shown, re.MULTILINE)) == 6
 
 
 def test_the_script_for_spark_submit_is_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,6 +48,7 @@ ENDS_THE_JOB = (
     job_errors.TAKEN_OVER,
     job_errors.MIRROR_SHARED,
     job_errors.OWNER_ALONE,
+    job_errors.SHARDS_DROPPED,
     job_errors.NOT_SET_ASIDE,
     setting_errors.CUTS_TOO_LONG,
     setting_errors.NO_DELTA,
@@ -70,6 +71,10 @@ NEITHER = (
     job_errors.END_NOT_KEPT,
     setting_errors.NOT_REGISTERED,
     setting_errors.REGISTERED_ELSEWHERE,
+    # Those of the command that removes shards.
+    shard_errors.NOT_SHARED,
+    shard_errors.NO_SUCH_PIPELINE,
+    shard_errors.PIPELINE_RUNS,
     # No cuts, while the tables go on; and those of readers.
     cut_errors.NO_PROGRESS,
     cut_errors.SEVERAL,
