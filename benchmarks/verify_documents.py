@@ -19,7 +19,8 @@ _INTRODUCTION = (
     "and `measures` with a fifth of its rows, which has DOUBLE values and is compared row by row. "
     "All programs share the machine with the source, and run one after the other. Then the mirror "
     "of `orders` is damaged in each way, under 500 changes a second: the command finds each "
-    "difference and no other one, repairs them, and finds nothing.\n\n"
+    "difference and no other one, repairs them, and finds nothing. Under changes, it leaves "
+    "most of the source to them: `snapshot.pace` says how much it takes.\n\n"
     "The rates of our comparisons are those of the table, without the start of the command; all "
     "other rates are of the whole process. GB/h are of the source's own format, in which a row "
     "of `orders` has {bytes_a_row:.0f} bytes. Bytes of the source are all that it has sent, also "
@@ -112,8 +113,8 @@ def verify_line(verify: dict[str, Any]) -> str:
     """Return the sentence of the README, with marks."""
     sums, rows = verify["sums"], verify["row_by_row"]
     line = (
-        f"On two cores beside the source, `verify` compares {sums['rows_per_s']:,} rows a second "
-        f"by checksum ({_gigabytes_an_hour(verify, sums):,.0f} GB an hour), and "
-        f"{rows['rows_per_s']:,} row by row ([measured](BENCHMARKS.md#verify))."
+        f"On two cores beside the source, `verify` compares {round(sums['rows_per_s'], -3):,} rows "
+        f"a second by checksum ({_gigabytes_an_hour(verify, sums):,.0f} GB an hour), and "
+        f"{round(rows['rows_per_s'], -3):,} row by row ([measured](BENCHMARKS.md#verify))."
     )
     return f"{BEGIN}\n\n{line}\n\n{END}"
