@@ -4,7 +4,7 @@ If rows change meanwhile, many ranges have different checksums. These ranges are
 compared again with the other side as it is then, so few rows are left to be read one by one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, Protocol
 
 import numpy as np
@@ -23,8 +23,11 @@ _FEW_ROWS: Final = 20_000
 class SummedSide(Protocol):
     """The side that is compared with the source."""
 
-    def newest_keys(self) -> Iterator[NDArray[np.int64]]:
-        """Read the newest state from now on, and yield the numbers of its keys."""
+    def divided(self, ranges: KeyRanges, rows: int, rows_of_a_range: int) -> KeyRanges:
+        """Read the newest state from now on, and divide ranges by its keys.
+
+        About `rows` are in all of them, and `rows_of_a_range` in each of the result.
+        """
         ...
 
     def sums(
@@ -65,7 +68,7 @@ class ChecksumRounds:
         for rows_of_a_range in ROWS_OF_A_RANGE:
             if not len(ranges):
                 break
-            ranges = ranges.divided(self._side.newest_keys(), rows, rows_of_a_range)
+            ranges = self._side.divided(ranges, rows, rows_of_a_range)
             ranges, rows = self._round(ranges)
             if rows <= _FEW_ROWS:
                 break

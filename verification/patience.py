@@ -1,4 +1,4 @@
-"""A source that is away is waited for, and what was being read is read anew.
+"""A server that is away is waited for, and what was being read is read anew.
 
 A lost session takes along what it held: a snapshot, a watermark, the rest of an answer. So whatever
 is read again begins with these: a statement, a chunk, or a table that one snapshot has to show.
@@ -20,39 +20,48 @@ from verification import verify_errors
 
 Found = TypeVar("Found")
 
-# The source has answered: another statement may help, or the rows one by one.
+# The server has answered: another statement may help, or the rows one by one.
 _ANSWERS: Final = TIMEOUTS | {LOCK_WAIT_TIMEOUT, DEADLOCK}
 # No attempt changes them.
 _FINAL: Final = (
     verify_errors.OTHER_SERVER,
     verify_errors.MOVED,
+    verify_errors.OTHER_ANSWERS,
     verify_errors.LOST,
-    verify_errors.SOURCE_AWAY,
+    verify_errors.AWAY,
 )
 
 
 class Patience:
-    """How long a source that is away is waited for; several threads may use it."""
+    """How long a server that is away is waited for; several threads may use it."""
 
     def __init__(
         self,
         retry: RetrySettings,
         seconds: float,
         require: Callable[[], None] = lambda: None,
+        side: str = "the source",
     ) -> None:
         """Wait for `seconds` at the most, with the pauses of `retry` between attempts.
 
-        `require` raises an error if the wait is in vain.
+        `require` raises an error if the wait is in vain. `side` names the server for people.
         """
         self.require = require
         self.retry = retry
         self.seconds = seconds
+        self.side = side
         self.closing = Event()
         # Whether a wait has ended in vain. The next tables do not wait as long, each again.
         self.is_over = False
 
+    def for_target(self) -> "Patience":
+        """Return the same patience with the server of the target; both end together."""
+        other = Patience(self.retry, self.seconds, self.require, "the target")
+        other.closing = self.closing
+        return other
+
     def again(self, read: Callable[[], Found]) -> Found:
-        """Return what `read` returns; call it again while the source is away.
+        """Return what `read` returns; call it again while the server is away.
 
         Raises what `read` raises, and as `Attempts.wait_after`.
         """
@@ -95,13 +104,13 @@ class Attempts:
         if patience.is_over or now >= self._until:
             patience.is_over = True
             raise SourceUnavailable(
-                verify_errors.SOURCE_AWAY, seconds=patience.seconds, why=error
+                verify_errors.AWAY, side=patience.side, seconds=patience.seconds, why=error
             ) from error
         # The last attempt is at the end of the time.
         pause = min(self._pause, self._until - now)
         self._pause = min(2 * self._pause, patience.retry.max_seconds)
         structlog.get_logger().warning(
-            "the source is away", **errors.fields(error), retry_in_seconds=round(pause, 3)
+            f"{patience.side} is away", **errors.fields(error), retry_in_seconds=round(pause, 3)
         )
         if patience.closing.wait(pause):
             raise error

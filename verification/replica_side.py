@@ -40,8 +40,10 @@ from verification.digests import Digest, places_of, row_digests
 from verification.key_ranges import KeyRanges
 from verification.key_texts import condition_of_keys, select_literal
 from verification.mirror_side import MirrorSide
+from verification.patience import Patience
 from verification.row_text import RowText
-from verification.side import wait_for
+from verification.same_server import LastingSession, SameServer
+from verification.side import Found, wait_for
 from verification.source_table import SourceTable, TypedRows
 from verification.value_normalization import ValueNormalization, columns_by_name
 
@@ -51,11 +53,10 @@ _SNAPSHOT: Final = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
 
 
 class ReplicaTable:
-    """Reads one table over one session."""
+    """Reads one table over one session at a time."""
 
     def __init__(self, session: SelectSession, place: TableName) -> None:
         """Look at the table at `place`. Raises as `SelectedTable.describe`."""
-        self._session = session
         selected = SelectedTable.describe(session, *place)
         self._selected = selected
         none = PackedSequence(0, 0)
@@ -63,21 +64,13 @@ class ReplicaTable:
         self.key_columns = selected.key_columns
         self._rows = TypedRows(self.schema, "error")
 
-    def begin(self) -> None:
-        """Let all reads until `end` see one moment."""
-        self._session.query(_SNAPSHOT)
-
-    def end(self) -> None:
-        """End what `begin` began."""
-        self._session.query("COMMIT")
-
-    def rows(self, where: str = "") -> Iterator[pa.Table]:
+    def rows(self, session: SelectSession, where: str = "") -> Iterator[pa.Table]:
         """Yield the rows that meet a condition, in any order and in the types of the replica.
 
         Raises MirrorError for a row that no mirror can hold, and the errors of the session.
         """
         sql = select_rows(self._selected, (), where)
-        for chunk, _ in self._session.read_chunks(sql, self._selected.writer(), _BYTES):
+        for chunk, _ in session.read_chunks(sql, self._selected.writer(), _BYTES):
             if chunk.refused:
                 raise chunk.refused[0].error
             if chunk.count:
@@ -104,11 +97,12 @@ class ReplicaSide:
         mirror: MirrorSide,
         source: SourceTable,
         settings: SnapshotSettings,
+        patience: Patience,
     ) -> None:
         """Read the replica of `mirror`, which is that of `own`; `source` gives rows in its form.
 
-        Raises MirrorError if the replica does not have the table, or cannot be compared, and the
-        errors of a session.
+        A lost connection is made again with `patience`, to the same server. Raises MirrorError if
+        the replica does not have the table, or cannot be compared, and the errors of a session.
         """
         self._server = server
         self._mirror = mirror
@@ -122,22 +116,27 @@ class ReplicaSide:
         # Of journals.
         self.late_columns: list[str] = []
         self.rows_without_change = 0
-        self._session = server.open_session()
+        self._patience = patience
+        self._same = SameServer(server.open_session)
+        self._session = LastingSession(self._same.open_session, patience)
+        if not server.was_reached:
+            # What was never there is not waited for.
+            self._same.open_session().close()
         try:
-            self._open(own, source)
+            self._session.again(lambda session: self._open(session, own, source))
         except BaseException:
             self._session.close()
             raise
 
-    def _open(self, own: MirrorTable, source: SourceTable) -> None:
+    def _open(self, session: SelectSession, own: MirrorTable, source: SourceTable) -> None:
         schema = source.schema
         mode = own.delta.snapshot.configuration.get(MODE_PROPERTY, "current")
         if mode != "current":
             raise MirrorError(verify_errors.REPLICA_MODE, table=self._name, mode=mode)
-        mark = self._server.mark(self._session, self._name)
+        mark = self._server.mark(session, self._name)
         self._applied = self._at(mark)
         self._place = place_at_target(own.delta.snapshot, self._server.database)
-        self._table = ReplicaTable(self._session, self._place)
+        self._table = ReplicaTable(session, self._place)
         known = set(ColumnList.read(mark.columns).names)
         there = columns_by_name(self._table.schema.columns)
         has = [c for c in schema.columns if c["name"] in known and c["name"].lower() in there]
@@ -171,8 +170,12 @@ class ReplicaSide:
 
     def refresh(self) -> Snapshot:
         """Return the version of the mirror that the replica has now."""
-        self._applied = self._at(self._server.mark(self._session, self._name))
+        self._session.again(self._look)
         return self.snapshot
+
+    def again(self, read: Callable[[], Found]) -> Found:
+        """Return what `read` returns; call it again if the connection was lost meanwhile."""
+        return self._session.again(lambda _: read())
 
     def keys(self, snapshot: Snapshot) -> Iterator[pa.ChunkedArray]:
         """Yield the first column of the key, of the rows of a version of the mirror."""
@@ -182,9 +185,10 @@ class ReplicaSide:
         """Yield the rows, in one view; with `ranges`, only rows whose keys are in them."""
         del snapshot
         self._ranges = ranges
-        with self._view():
+        session = self._session.opened()
+        with self._view(session):
             for where in self._source.conditions(ranges):
-                yield from self._rows(where)
+                yield from self._rows(session, where)
 
     def rows_of(
         self,
@@ -196,14 +200,17 @@ class ReplicaSide:
         """Return the rows with the keys `wanted`; unless `keys` has their values, of all ranges."""
         del snapshot, near
         every = self._source.conditions(self._ranges)
-        conditions = every if keys is None else self._of_keys(keys)
-        with self._view():
-            tables = [
-                rows.take(pa.array(places_of(wanted, row_digests(rows, self.key)), pa.int64()))
-                for where in conditions
-                for rows in self._rows(where)
-            ]
-        return pa.concat_tables([self._form.none, *tables])
+        conditions = list(every if keys is None else self._of_keys(keys))
+
+        def read(session: SelectSession) -> list[pa.Table]:
+            with self._view(session):
+                return [
+                    rows.take(pa.array(places_of(wanted, row_digests(rows, self.key)), pa.int64()))
+                    for where in conditions
+                    for rows in self._rows(session, where)
+                ]
+
+        return pa.concat_tables([self._form.none, *self._session.again(read)])
 
     def has_no_change(self, digest: Digest) -> bool:
         """Return False: a replica has all rows of its table."""
@@ -217,7 +224,8 @@ class ReplicaSide:
         names = set(self._own_names.values())
         if names != set(self._own_names):
             return False
-        self._text = RowText.of(self._session, self._table.schema, self.columns)
+        schema, columns = self._table.schema, self.columns
+        self._text = self._session.again(lambda session: RowText.of(session, schema, columns))
         return self._text is not None
 
     def sums(
@@ -230,8 +238,8 @@ class ReplicaSide:
         assert self._text is not None
         pace, place = self._pace, self._place.sql
         with (
-            lender_of(self._server.open_session, pace.settings.connections) as sessions,
-            ServerChecksums(sessions.lent, pace, place, key, self._text) as server,
+            lender_of(self._same.open_session, pace.settings.connections) as sessions,
+            ServerChecksums(sessions.lent, pace, place, key, self._text, self._patience) as server,
         ):
             return server.gathered(server.begin(ranges), len(ranges), show)
 
@@ -247,7 +255,9 @@ class ReplicaSide:
         """
 
         def late() -> MirrorError:
-            return self._server.why_late(self._session, self._name, patience_seconds)
+            return self._session.again(
+                lambda session: self._server.why_late(session, self._name, patience_seconds)
+            )
 
         return wait_for(self, ends, has_records, patience_seconds, late)
 
@@ -256,12 +266,15 @@ class ReplicaSide:
         self._session.close()
 
     @contextmanager
-    def _view(self) -> Iterator[None]:
+    def _view(self, session: SelectSession) -> Iterator[None]:
         """Read rows of one moment, and what they have of the topic."""
-        self._table.begin()
-        self.refresh()
+        session.query(_SNAPSHOT)
+        self._look(session)
         yield
-        self._table.end()
+        session.query("COMMIT")
+
+    def _look(self, session: SelectSession) -> None:
+        self._applied = self._at(self._server.mark(session, self._name))
 
     def _at(self, mark: ReplicatedTable) -> _Applied:
         """Return the version of a mark."""
@@ -273,9 +286,9 @@ class ReplicaSide:
         is_same = snapshot.metadata.table_id == mark.generation
         return _Applied(snapshot, _progress(snapshot).offsets if is_same else {})
 
-    def _rows(self, where: str) -> Iterator[pa.Table]:
+    def _rows(self, session: SelectSession, where: str) -> Iterator[pa.Table]:
         names = self._own_names
-        for rows in self._table.rows(where):
+        for rows in self._table.rows(session, where):
             yield self._form.of(rows.select(list(names)).rename_columns(list(names.values())))
 
     def _of_keys(self, keys: Sequence[tuple[object, ...]]) -> Iterator[str]:
@@ -309,6 +322,7 @@ class ReplicaServer:
         self._mirror = job.mirror.path.rstrip("/")
         # The database of a table there.
         self.database = job.replica.database
+        self.was_reached = False
         self.name = f"target {self._login.host}:{self._login.port}"
 
     def open_session(self) -> SelectSession:
@@ -318,6 +332,7 @@ class ReplicaServer:
         except (SourceUnavailable, SourceRefused) as error:
             raise as_target_error(error, self.name) from error
         session.name = self.name
+        self.was_reached = True
         return session
 
     def mark(self, session: SelectSession, table: str) -> ReplicatedTable:

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from threading import RLock
+from typing import TypeVar
 
 from connector.stream.source.select_session import SelectSession
 from verification.patience import Patience
+
+Found = TypeVar("Found")
 
 
 class SharedSession(SelectSession):
@@ -22,13 +25,21 @@ class SharedSession(SelectSession):
 
     def query(self, sql: str) -> list[dict[str, str | None]]:
         """Run a statement; raises as `Patience.again`."""
-        with self._turn:
-            return self._patience.again(lambda: self._asked(sql))
+        return self.again(lambda: super(SharedSession, self).query(sql))
 
-    def _asked(self, sql: str) -> list[dict[str, str | None]]:
-        if self.is_closed:
-            self._connect()
-        return super().query(sql)
+    def again(self, read: Callable[[], Found]) -> Found:
+        """Return what `read` returns, which takes the answer of one statement of this session.
+
+        Raises as `Patience.again`.
+        """
+
+        def attempt() -> Found:
+            if self.is_closed:
+                self._connect()
+            return read()
+
+        with self._turn:
+            return self._patience.again(attempt)
 
     def _connect(self) -> None:
         """Go on with the connection of a new session."""

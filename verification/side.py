@@ -5,7 +5,7 @@ Both are at a version of the mirror. That of a replica is the one whose rows it 
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,8 @@ from verification.checksums import Checksums
 from verification.digests import Digest
 from verification.key_ranges import KeyRanges
 from verification.row_text import RowText
+
+Found = TypeVar("Found")
 
 # Many tables wait at the same time, each with a look of its own, so they look less often later.
 _LOOK_SECONDS: Final = 0.2
@@ -116,6 +118,10 @@ class Side(Protocol):
         `has_records` says whether there are records from some offsets on. Raises MirrorError if
         nothing more is applied for so long.
         """
+        ...
+
+    def again(self, read: Callable[[], Found]) -> Found:
+        """Return what `read` returns; call it again if a connection was lost meanwhile."""
         ...
 
     def close(self) -> None:

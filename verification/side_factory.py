@@ -34,6 +34,7 @@ class SideFactory:
         `choices` are what `job` says of tables. Raises MirrorError if the storage fails.
         """
         self._folder = folder_of(job)
+        self._patience = pipeline.patience.for_target()
         self._pipeline = pipeline
         self._job = job
         self._server = server
@@ -70,4 +71,5 @@ class SideFactory:
         if source.clear_keys.names:
             columns = source.clear_keys.names
             raise MirrorError(verify_errors.HIDDEN_KEY, table=schema.name, columns=columns)
-        return ReplicaSide(self._server, own, mirror, source, self._pipeline.settings.snapshot)
+        settings = self._pipeline.settings.snapshot
+        return ReplicaSide(self._server, own, mirror, source, settings, self._patience)

@@ -59,6 +59,17 @@ def read_moment(session: SelectSession) -> SourceMoment:
     return SourceMoment(us, (row["found"] or "").replace("\n", ""))
 
 
+def transactions_of(session: SelectSession) -> str:
+    """Return the GTID set that a server has; "" without GTIDs. Raises the errors of a session."""
+    if session.identity.flavour == "mariadb":
+        (row,) = session.query("SELECT @@GLOBAL.gtid_binlog_pos AS found")
+    elif session.identity.gtid:
+        (row,) = session.query("SELECT @@GLOBAL.gtid_executed AS found")
+    else:
+        return ""
+    return (row["found"] or "").replace("\n", "")
+
+
 def lost_part(session: SelectSession, transactions: str) -> str:
     """Return what the source surely lacks of transactions that it, or the one before it, had.
 

@@ -40,8 +40,9 @@ class _NewestVersion:
         self._side = side
         self.sums = side.sums
 
-    def newest_keys(self) -> Iterator[NDArray[np.int64]]:
-        return map(numbers_of, self._side.keys(self._side.refresh()))
+    def divided(self, ranges: KeyRanges, rows: int, rows_of_a_range: int) -> KeyRanges:
+        keys = map(numbers_of, self._side.keys(self._side.refresh()))
+        return ranges.divided(keys, rows, rows_of_a_range)
 
 
 def unequal_ranges(
@@ -182,14 +183,20 @@ class TableCheck:
 
     def _read_rows(self, ranges: KeyRanges | None) -> None:
         """Compare row by row: the rows in `ranges`, or all."""
-        result, mirror = self._result, self._mirror
-        with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
+        mirror = self._mirror
+
+        def indexed() -> RowIndex:
+            # One view has all of its rows, so it begins anew if that is lost.
             index = RowIndex(Path(folder), self._live)
             for data in mirror.batches(mirror.refresh(), ranges):
                 index.add(row_digests(data, mirror.key), row_digests(data, mirror.columns))
                 self._count(data.num_rows)
             index.complete()
-            result.mirror_rows += index.rows
+            return index
+
+        with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
+            index = mirror.again(indexed)
+            self._result.mirror_rows += index.rows
             self._compare(self._differing(index, ranges))
             self._compare(self._surplus(index))
 

@@ -23,18 +23,19 @@ OTHER_SERVER = ErrorCode(
     cause="Positions in the log of one server mean nothing on another one.",
     example={"uuid": "3e11fa47-71ca-11e1-9e33-c80aa9429562"},
 )
-SOURCE_AWAY = ErrorCode(
+AWAY = ErrorCode(
     "V126",
-    "the source was away for {seconds:g} s: {why:what}",
+    "{side} was away for {seconds:g} s: {why:what}",
     "try again when it answers; with --state, the command goes on where it stood; --patience waits "
     "longer",
     end=End.COMMAND,
-    cause="A connection to the source was lost while tables were compared, and could not be made "
-    "again.",
+    cause="A connection to the source, or to the server of the target, was lost while tables were "
+    "compared, and could not be made again.",
+    example={"side": "the source"},
 )
 LOST = ErrorCode(
     "V127",
-    "{server} lacks what the source had when tables were compared: {lost}",
+    "{server} lacks what was there when tables were compared: {lost}",
     "wait until the server has it; if it never will, look which server is right, begin again with "
     "a copy there, and start `verify` again, without the file of --state",
     end=End.COMMAND,
@@ -42,15 +43,18 @@ LOST = ErrorCode(
     "which it had not everything. What was found equal says nothing of its rows.",
     example={"lost": "3e11fa47-71ca-11e1-9e33-c80aa9429562:4711-4720"},
 )
-MOVED = ErrorCode(
+OTHER_NOW = ErrorCode(
     "V128",
-    "pipeline {pipeline} reads another server since the comparison began: {source}",
+    "{reason} since the comparison began",
     "compare again; with --forever, the comparison goes on there by itself",
     end=End.COMMAND,
-    cause="The source has failed over. Positions in the log of one server mean nothing on another "
-    "one, and rows of one server prove nothing about those of another one.",
-    example={"source": "db2:3306"},
+    cause="The source, or the server of the target, has failed over. Positions in the log of one "
+    "server mean nothing on another one, and rows of one server prove nothing about those of "
+    "another one.",
+    example={"reason": "pipeline shop reads another server (db2:3306)"},
 )
+MOVED = OTHER_NOW.because("pipeline {pipeline} reads another server ({source})")
+OTHER_ANSWERS = OTHER_NOW.because("{server}: another server answers")
 CONNECTOR_LAGS = ErrorCode(
     "V105",
     "table {table}: pipeline {pipeline} has not delivered within {seconds} s what was read at the "

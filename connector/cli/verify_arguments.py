@@ -239,8 +239,9 @@ def _part(parser: ArgumentParser) -> None:
         type=decimal_number(0),
         default=60.0,
         metavar="SECONDS",
-        help="With --mirror or --replica: how long to wait for the pipeline to catch up, for a "
-        "mirror or replica that lags and applies nothing, and for a source that is away.",
+        help="With --mirror, --replica or --table: how long to wait for a source or a target that "
+        "is away, for the pipeline to catch up, and for a mirror or replica that lags and applies "
+        "nothing.",
     )
 
 

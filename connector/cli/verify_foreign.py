@@ -28,6 +28,7 @@ def compared(arguments: Namespace) -> tuple[SourceSettings, list[TableChoice], F
         arguments.max_differences,
         arguments.rows_per_second or 0,
         arguments.pace or "adaptive",
+        arguments.patience,
     )
     return source, choices, limits
 

@@ -13,7 +13,7 @@ _COMPARED: Final = _READ | {"max_differences", "repair", "state"}
 # `since` is of the mirror alone: what is known of a replica is not kept, it has no versions.
 _ONCE: Final = _COMPARED | {"sample", "seed", "json", "no_values", "all"}
 _FOREIGN: Final = frozenset(
-    {"table", "file_of_tables", "lag", "password_env", "pace", "rows_per_second"}
+    {"table", "file_of_tables", "lag", "password_env", "pace", "rows_per_second", "patience"}
     | {"max_differences", "json", "no_values"}
 )
 _MADE: Final = frozenset({"certificate", "sign_key"})

@@ -98,14 +98,14 @@ class ServerLog:
         """
         self._of_url = of_url
         with self._speaking(), MysqlServer.connect(settings) as server:
-            identity, point = server.identity, _start_point(server, start)
+            self.identity, point = server.identity, _start_point(server, start)
         self._idle_timeout_seconds = idle_timeout_seconds
         self._stop_at_end = stop_at_end
         self._closed = False
         self._decoder = EventDecoder(
             file=point.file,
             position=point.position,
-            mariadb=identity.flavour == "mariadb",
+            mariadb=self.identity.flavour == "mariadb",
             verify_checksum=verify_checksum,
         )
         self.name = point.file  # "" until the server has named the file
@@ -113,7 +113,7 @@ class ServerLog:
         self.format: FormatDescriptionEvent = format_before_description(self.version)
         with self._speaking():
             self._stream = open_stream(
-                identity, settings, point, replica_name=_REPLICA_NAME, stop_at_end=stop_at_end
+                self.identity, settings, point, replica_name=_REPLICA_NAME, stop_at_end=stop_at_end
             )
 
     def events(self) -> Iterator[Event]:

@@ -52,6 +52,11 @@ class PacketProxy:
     def __exit__(self, *error: object) -> None:
         self.refuse()
 
+    @property
+    def ports(self) -> list[int]:
+        """The ports from which it has connected to servers."""
+        return [server.getsockname()[1] for server in self._sockets[1::2]]
+
     def refuse(self) -> None:
         """Cut all connections, and take no more."""
         _close(self._listener)
@@ -62,11 +67,15 @@ class PacketProxy:
         while self._sockets:
             _close(self._sockets.pop())
 
+    def endpoint(self) -> Endpoint:
+        """Return where the next connection goes."""
+        return next(self._servers)
+
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                endpoint = next(self._servers)
+                endpoint = self.endpoint()
                 server = socket.create_connection((endpoint.host, endpoint.port))
                 self._sockets += [client, server]
                 threading.Thread(target=_copy, args=(client, server), daemon=True).start()

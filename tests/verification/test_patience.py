@@ -45,11 +45,11 @@ def test_a_source_that_stays_away_is_an_error_that_says_why_and_how_long() -> No
     patience = Patience(RETRY, 0.1)
     with pytest.raises(SourceUnavailable) as raised:
         patience.again(reading(*[AWAY] * 1000))
-    assert str(raised.value) == shown(verify_errors.SOURCE_AWAY, seconds=0.1, why=AWAY)
+    assert str(raised.value) == shown(verify_errors.AWAY, side="the source", seconds=0.1, why=AWAY)
     # Other tables do not wait as long.
     with pytest.raises(SourceUnavailable) as raised:
         patience.again(reading(AWAY))
-    assert raised.value.code is verify_errors.SOURCE_AWAY
+    assert raised.value.code is verify_errors.AWAY
     # Until the source is there again.
     assert patience.again(reading()) == 1
     assert patience.again(reading(AWAY)) == 2

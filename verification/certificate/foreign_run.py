@@ -121,7 +121,7 @@ class ForeignCertification:
         identity = table.source.session.identity
         self._server = document.Server(server_uuid=identity.server_uuid, flavour=identity.flavour)
         try:
-            if self._certify(table, show):
+            if self._certified(table, show):
                 return
         except MirrorError as error:
             if error.code not in _LEFT_OUT:
@@ -129,12 +129,16 @@ class ForeignCertification:
             self._reason = str(error)
         compare(table, show)
         # The target may have got a version since that is of one moment.
-        if self._reason or table.result.verdict != "equal" or self._certify(table, show):
+        if self._reason or table.result.verdict != "equal" or self._certified(table, show):
             return
         result = table.result
         facts = {"table": result.name, "target": result.target, "state": result.state}
         seconds = self.limits.lag_seconds
         raise MirrorError(certificate_errors.NO_COMMON_MOMENT, **facts, seconds=seconds)
+
+    def _certified(self, table: OneTable, show: Show) -> bool:
+        """Do as `_certify`; a snapshot that is lost with its session begins anew."""
+        return table.source.patience.again(lambda: self._certify(table, show))
 
     def _certify(self, table: OneTable, show: Show) -> bool:
         """Add a table to the certificate; return whether it has a proof.

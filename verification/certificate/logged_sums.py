@@ -103,7 +103,7 @@ class LoggedSums:
         def take(images: LoggedImages) -> None:
             self._take(images, ranges)
 
-        with opened_log(self._settings, self._position) as log:
+        with opened_log(self._settings, self._source, self._position) as log:
             # The end of the log was seen before.
             end_us = self._source.server_time_us()
             for transaction in transactions_of(with_times(log.events(), times)):

@@ -16,7 +16,9 @@ import clickhouse_connect
 import pyarrow as pa
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError, ProgrammingError
+from urllib3.exceptions import HTTPError
 
+from connector.foundation.errors import SourceUnavailable
 from stream_jobs.errors import MirrorError
 from verification.foreign import foreign_errors
 from verification.foreign.sql_target import Dialect, SqlColumn, SqlPlace, SqlTarget
@@ -156,7 +158,7 @@ class Clickhouse(Dialect):
                         for array, column in zip(data.columns, columns, strict=True)
                     ]
                     yield pa.Table.from_arrays(arrays, names=[each.name for each in columns])
-        except (ClickHouseError, OSError) as error:
+        except (ClickHouseError, HTTPError, OSError) as error:
             raise _failure(error, self._name) from error
 
     def close(self) -> None:
@@ -188,7 +190,7 @@ class Clickhouse(Dialect):
         return rows
 
 
-def _failure(error: Exception, name: str, server: str = "") -> MirrorError:
+def _failure(error: Exception, name: str, server: str = "") -> MirrorError | SourceUnavailable:
     """Return what an error of the driver is."""
     said = " ".join(str(error).split())
     # An error that the server did not send has no code.
@@ -198,7 +200,7 @@ def _failure(error: Exception, name: str, server: str = "") -> MirrorError:
     if code in _RIGHTS:
         return MirrorError(foreign_errors.TARGET_RIGHTS, target=name, said=said)
     if code is None:
-        return MirrorError(foreign_errors.TARGET_AWAY, server=server or name, said=said)
+        return SourceUnavailable(foreign_errors.TARGET_AWAY, server=server or name, said=said)
     return MirrorError(foreign_errors.TARGET_REFUSED, target=name, said=said)
 
 

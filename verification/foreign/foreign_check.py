@@ -1,20 +1,23 @@
 """One table: sums of key ranges first, then digests of rows, then keys that seem to differ."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from verification.checksum_rounds import ChecksumRounds
-from verification.checksums import ServerChecksums, lender_of
+from verification.checksums import Checksums, ServerChecksums, lender_of
 from verification.digests import Digest, RowIndex, keys_by_digest
 from verification.foreign.foreign_report import ForeignResult, RowDifference
 from verification.foreign.settlement import Settlement, Sides
 from verification.foreign.target_rows import TargetRows
 from verification.key_ranges import KeyRanges
+from verification.patience import Patience
 from verification.row_text import RowText
 from verification.source_table import RowKey
 
@@ -33,6 +36,25 @@ class ForeignLimits(NamedTuple):
     differences_max: int = 1000  # of a table; its comparison then ends
     rows_per_second: int = 0  # of the source; 0: no limit
     pace: Literal["adaptive", "full"] = "adaptive"  # at which the source is read
+    patience_seconds: float = 60.0  # how long a server that is away is waited for
+
+
+class _NewestRows:
+    """A target, of which each round of sums reads the newest state."""
+
+    def __init__(self, rows: TargetRows, patience: Patience) -> None:
+        self._rows = rows
+        self._patience = patience
+
+    def divided(self, ranges: KeyRanges, rows: int, rows_of_a_range: int) -> KeyRanges:
+        return self._patience.again(
+            lambda: ranges.divided(self._rows.newest_keys(), rows, rows_of_a_range)
+        )
+
+    def sums(
+        self, ranges: KeyRanges, text: RowText, show: Callable[[int], None]
+    ) -> tuple[Checksums, NDArray[np.bool_]]:
+        return self._patience.again(lambda: self._rows.sums(ranges, text, show))
 
 
 class ForeignCheck:
@@ -77,7 +99,7 @@ class ForeignCheck:
 
     def _unequal_ranges(self) -> KeyRanges | None:
         """Return the ranges whose rows have to be read; None for all rows."""
-        source, _, mapping, _ = self._sides
+        source, mapping = self._sides.source, self._sides.mapping
         key = source.key_number
         kinds_are_plain = all(
             pair.digits is None
@@ -94,9 +116,10 @@ class ForeignCheck:
         pace = source.pace
         with (
             lender_of(source.open_session, pace.settings.connections) as sessions,
-            ServerChecksums(sessions.lent, pace, quoted, key, text) as sums,
+            ServerChecksums(sessions.lent, pace, quoted, key, text, source.patience) as sums,
         ):
-            rounds = ChecksumRounds(sums, self._rows, text, self._count)
+            newest = _NewestRows(self._rows, self._sides.patience)
+            rounds = ChecksumRounds(sums, newest, text, self._count)
             unequal = rounds.unequal(KeyRanges.whole(), self._most_rows)
         self.result.state = self._rows.state
         self.result.rows += rounds.rows
@@ -106,25 +129,31 @@ class ForeignCheck:
 
     def _read_rows(self, ranges: KeyRanges | None) -> None:
         """Compare row by row: the rows in `ranges`, or all."""
-        result, mapping = self.result, self._sides.mapping
-        result.state = self._rows.refresh()
         with TemporaryDirectory(prefix="binlog-connector-verify-") as folder:
-            near, size = mapping.tolerances, 0
-            are_near = near.near if near.names else None
-            index = RowIndex(Path(folder), self._most_rows, len(near.names), are_near)
-            for rows in self._rows.batches(ranges):
-                keys, digests = mapping.keys(rows.data), mapping.rows(rows.data, rows.unfit)
-                index.add(keys, digests, near.numbers(rows.data))
-                self._count(rows.data.num_rows)
-                size += rows.data.nbytes
-            index.complete()
-            if size:
-                fitting = _CANDIDATES_BYTES * index.rows // size
-                self._candidates_max = min(max(fitting, min(_CANDIDATES)), max(_CANDIDATES))
-            result.target_rows += index.rows
+            # One state of the target has all of its rows, so it begins anew if that is lost.
+            index = self._sides.patience.again(lambda: self._indexed(Path(folder), ranges))
+            self.result.target_rows += index.rows
             self._note_unfit_keys()
             # Together, because what lags is waited for.
             self._settle_all(chain(self._differing(index, ranges), self._surplus(index)))
+
+    def _indexed(self, folder: Path, ranges: KeyRanges | None) -> RowIndex:
+        """Return the rows of the newest state of the target."""
+        mapping, size = self._sides.mapping, 0
+        self.result.state = self._rows.refresh()
+        near = mapping.tolerances
+        are_near = near.near if near.names else None
+        index = RowIndex(folder, self._most_rows, len(near.names), are_near)
+        for rows in self._rows.batches(ranges):
+            keys, digests = mapping.keys(rows.data), mapping.rows(rows.data, rows.unfit)
+            index.add(keys, digests, near.numbers(rows.data))
+            self._count(rows.data.num_rows)
+            size += rows.data.nbytes
+        index.complete()
+        if size:
+            fitting = _CANDIDATES_BYTES * index.rows // size
+            self._candidates_max = min(max(fitting, min(_CANDIDATES)), max(_CANDIDATES))
+        return index
 
     def _note_unfit_keys(self) -> None:
         """Note the rows whose key the source cannot have: no range has them in its sum."""
@@ -139,7 +168,7 @@ class ForeignCheck:
         self, index: RowIndex, ranges: KeyRanges | None
     ) -> Iterator[Mapping[Digest, RowKey]]:
         """Read the source, and yield the keys whose rows the target does not have."""
-        source, _, mapping, _ = self._sides
+        source, mapping = self._sides.source, self._sides.mapping
         for theirs in source.chunks(ranges):
             data = mapping.of_source(theirs)
             keys = mapping.keys(data)
@@ -155,7 +184,8 @@ class ForeignCheck:
         for unseen in index.unseen():
             for start in range(0, len(unseen.first), _KEYS):
                 end = min(start + _KEYS, len(unseen.first))
-                yield self._rows.keys_of(unseen.take(np.arange(start, end)))
+                some = unseen.take(np.arange(start, end))
+                yield self._sides.patience.again(partial(self._rows.keys_of, some))
 
     def _settle_all(self, pages: Iterator[Mapping[Digest, RowKey]]) -> None:
         """Settle what `pages` yields, until there are too many differences."""

@@ -14,7 +14,9 @@ import pyarrow as pa
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
+from connector.foundation.errors import SourceUnavailable
 from stream_jobs.errors import MirrorError
+from verification import verify_errors
 from verification.foreign import foreign_errors
 from verification.foreign.sql_target import Dialect, SqlColumn, SqlPlace, SqlTarget, table_of
 
@@ -47,6 +49,17 @@ _INDEX: Final = """
     SELECT 1 FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
     WHERE i.indrelid = to_regclass(%s) AND a.attnum = i.indkey[0] AND a.attname = %s
         AND i.indisvalid AND i.indpred IS NULL
+"""
+# Of the server, and of its history: a standby that was promoted has the same identifier.
+_IDENTITY: Final = """
+    SELECT concat_ws('/', s.system_identifier,
+        greatest(c.timeline_id, r.min_recovery_end_timeline))
+    FROM pg_control_system() s, pg_control_checkpoint() c, pg_control_recovery() r
+"""
+_MAY_IDENTIFY: Final = """
+    SELECT count(*) = 3 FROM pg_proc
+    WHERE proname IN ('pg_control_system', 'pg_control_checkpoint', 'pg_control_recovery')
+        AND has_function_privilege(oid, 'EXECUTE')
 """
 _ESTIMATE: Final = "SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass(%s)"
 
@@ -87,6 +100,8 @@ def _column(name: str, kind: str, modifier: int, quoted: str) -> SqlColumn:
     return SqlColumn(name, f"{quoted}::text", _TEXT, own)
 
 
+# An error after which the server ends the connection, such as its own end.
+_ENDS: Final = frozenset({"FATAL", "PANIC"})
 # Of the modifier of a type, before its digits.
 _HEAD: Final = 4
 
@@ -104,7 +119,7 @@ class Postgresql(Dialect):
         database, *table = place.names
         self._table = sql.Identifier(*table).as_string()
         try:
-            own = make_conninfo(
+            self._login = make_conninfo(
                 host=place.host,
                 port=place.port,
                 user=place.user,
@@ -113,16 +128,40 @@ class Postgresql(Dialect):
                 options=_SETTINGS,
                 **{**_OPTIONS, **place.options},
             )
-            self._connection = psycopg.connect(own)
+            self._connection = psycopg.connect(self._login)
         except psycopg.Error as error:
-            raise self._failure(error) from error
-        self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            raise self._refusal(error) from error
+        self._identity = self._read_identity()
 
     def begin(self) -> None:
+        self._connect_again()
         try:
             self._connection.rollback()
         except psycopg.Error as error:
             raise self._failure(error) from error
+
+    def _connect_again(self) -> None:
+        """Log in again if the connection was lost.
+
+        Raises SourceUnavailable if the server is away, or is another one.
+        """
+        if not self._connection.closed:
+            return
+        try:
+            self._connection = psycopg.connect(self._login)
+        except psycopg.Error as error:
+            # The same login was accepted before: a server that starts refuses every login.
+            raise self._away(error) from error
+        if self._read_identity() != self._identity:
+            self._connection.close()
+            server = f"target {self._server}"
+            raise SourceUnavailable(verify_errors.OTHER_ANSWERS, server=server)
+
+    def _read_identity(self) -> str:
+        """Return which server it is; "" if it does not tell this account."""
+        self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        ((may_ask,),) = self._query(_MAY_IDENTIFY, [])
+        return str(self._query(_IDENTITY, [])[0][0]) if may_ask else ""
 
     def columns(self) -> list[SqlColumn]:
         rows = self._query(_COLUMNS, [self._table])
@@ -146,6 +185,7 @@ class Postgresql(Dialect):
         text = f"SELECT {parts} FROM {self._table}"  # noqa: S608 - quoted names
         if where:
             text = f"{text.replace('%', '%%')} WHERE {where}"
+        self._connect_again()
         try:
             with self._connection.cursor(name="rows") as cursor:
                 cursor.execute(text.encode(), values or None)
@@ -158,6 +198,7 @@ class Postgresql(Dialect):
         self._connection.close()
 
     def _query(self, text: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        self._connect_again()
         try:
             with self._connection.cursor() as cursor:
                 cursor.execute(text.encode(), values)
@@ -166,18 +207,30 @@ class Postgresql(Dialect):
         except psycopg.Error as error:
             raise self._failure(error) from error
 
-    def _failure(self, error: psycopg.Error) -> MirrorError:
-        """Return what an error of the driver is."""
+    def _refusal(self, error: psycopg.Error) -> MirrorError | SourceUnavailable:
+        """Return why nobody could log in."""
+        said = " ".join(str(error).split())
+        # What the server has not sent has no severity.
+        _, fatal, refused = said.partition("FATAL:")
+        if isinstance(error, psycopg.OperationalError) and fatal:
+            facts = {"server": self._server, "said": refused.strip()}
+            return MirrorError(foreign_errors.TARGET_LOGIN, **facts)
+        if isinstance(error, psycopg.OperationalError):
+            return self._away(error)
+        return MirrorError(foreign_errors.TARGET_REFUSED, target=self._name, said=said)
+
+    def _away(self, error: psycopg.Error) -> SourceUnavailable:
+        said = " ".join(str(error).split())
+        return SourceUnavailable(foreign_errors.TARGET_AWAY, server=self._server, said=said)
+
+    def _failure(self, error: psycopg.Error) -> MirrorError | SourceUnavailable:
+        """Return what the error of a query is; a connection that was lost is closed."""
+        if self._connection.closed or error.diag.severity_nonlocalized in _ENDS:
+            self._connection.close()
+            return self._away(error)
         said = " ".join(str(error).split())
         if isinstance(error, errors.InsufficientPrivilege):
             return MirrorError(foreign_errors.TARGET_RIGHTS, target=self._name, said=said)
-        # An error that the server did not send has no state.
-        if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
-            _, fatal, refused = said.partition("FATAL:")
-            if fatal:
-                facts = {"server": self._server, "said": refused.strip()}
-                return MirrorError(foreign_errors.TARGET_LOGIN, **facts)
-            return MirrorError(foreign_errors.TARGET_AWAY, server=self._server, said=said)
         return MirrorError(foreign_errors.TARGET_REFUSED, target=self._name, said=said)
 
 

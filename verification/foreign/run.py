@@ -2,12 +2,18 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from connector.foundation.errors import ConfigError, ConnectorError
-from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
+from connector.foundation.settings.sections import (
+    RetrySettings,
+    SnapshotSettings,
+    SourceSettings,
+)
 from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.source.select_session import SelectSession
+from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
 from verification.foreign.foreign_report import ForeignResult
 from verification.foreign.guess import MappingGuess, require_rows
@@ -15,6 +21,8 @@ from verification.foreign.settlement import Sides
 from verification.foreign.source_log import SourceLog
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.table_choice import TableChoice, matching
+from verification.patience import Patience
+from verification.same_server import SameServer
 
 Show = Callable[[str, int, int], None]
 
@@ -39,11 +47,16 @@ def compare(table: OneTable, show: Show) -> None:
     settings, source, choice, limits, result = table
     require_rows(source)
     target = choice.opened()
-    try:
+    patience = source.patience.for_target()
+
+    def guessed() -> ColumnMapping:
         result.state = target.refresh()
-        result.mapping = mapping = MappingGuess(source, target, choice).mapping()
+        return MappingGuess(source, target, choice).mapping()
+
+    try:
+        result.mapping = mapping = patience.again(guessed)
         log = SourceLog(settings, source, mapping, limits.lag_seconds)
-        sides = Sides(source, target, mapping, log)
+        sides = Sides(source, target, mapping, log, patience)
         ForeignCheck(
             sides, limits, result, lambda done, total: show(choice.name, done, total)
         ).run()
@@ -66,20 +79,17 @@ def verify_tables(
     """
     settings = SnapshotSettings(pace=limits.pace)
     pace = SourcePace(settings, limits.rows_per_second)
-
-    def open_session() -> SelectSession:
-        return SelectSession(source, settings.statement_seconds_max)
-
-    with open_session() as session:
+    patience = Patience(RetrySettings(), limits.patience_seconds)
+    server = SameServer(lambda: SelectSession(source, settings.statement_seconds_max))
+    with server.open_session() as session:
         choices = list(matching(session, tables))
     for choice in choices:
         result = ForeignResult(choice.name, choice.shown_target)
         began = time.monotonic()
         try:
             # Each table has a session of its own: if one breaks, the next table can be compared.
-            with open_session() as session:
-                names = choice.database, choice.table
-                rows = SourceRows(session, open_session, names, pace)
+            name = choice.database, choice.table
+            with patience.again(partial(SourceRows, server, patience, name, pace)) as rows:
                 compared(OneTable(source, rows, choice, limits, result), show)
         except ConfigError:
             raise

@@ -15,6 +15,7 @@ from stream_jobs.replica.target import as_target_error
 from verification.foreign import foreign_errors
 from verification.foreign.server_table import ServerTable
 from verification.foreign.target import Choose, NamedKeys
+from verification.same_server import SameServer
 
 _FORM: Final = "mysql://USER:PASSWORD@HOST:PORT/DATABASE.TABLE"
 
@@ -35,7 +36,7 @@ def split_place(place: str, name: str) -> tuple[tuple[str, str], str]:
 
 
 class ServerTarget:
-    """Reads one table over one session."""
+    """Reads one table over one session; after a lost connection, over another one."""
 
     has_versions = True
 
@@ -48,11 +49,17 @@ class ServerTarget:
         self._names, url = split_place(place, name)
         settings = source_settings(url)
         server = f"target {settings.host}:{settings.port}"
-        try:
-            self._session = SelectSession(settings)
-        except (SourceUnavailable, SourceRefused) as error:
-            raise as_target_error(error, server) from error
-        self._session.name = server
+
+        def opened() -> SelectSession:
+            try:
+                session = SelectSession(settings)
+            except (SourceUnavailable, SourceRefused) as error:
+                raise as_target_error(error, server) from error
+            session.name = server
+            return session
+
+        self._server = SameServer(opened)
+        self._session = self._server.open_session()
         try:
             self._describe()
         except BaseException:
@@ -88,6 +95,8 @@ class ServerTarget:
         self._session.close()
 
     def _describe(self) -> None:
+        if self._session.is_closed:
+            self._session = self._server.open_session()
         self._table = table = ServerTable(self._session, self._names)
         self.schema, self.rows = table.columns, table.estimated_rows
 
@@ -100,5 +109,7 @@ class ServerTarget:
         yield from self._table.conditions(keys.values)
 
     def _rows(self, names: Sequence[str], where: str) -> Iterator[pa.Table]:
+        if self._session.is_closed:
+            self._describe()
         for data in self._table.rows(where, names):
             yield data.select(list(names))

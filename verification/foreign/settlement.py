@@ -10,6 +10,7 @@ follows. If it stays as it is for longer than the lag, it is stale.
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from verification.foreign.source_log import SourceLog
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.target import Target
 from verification.foreign.target_rows import TargetRows
+from verification.patience import Patience
 from verification.source_table import RowKey
 
 _US: Final = 1_000_000
@@ -42,6 +44,7 @@ class Sides(NamedTuple):
     target: Target
     mapping: ColumnMapping
     log: SourceLog
+    patience: Patience  # with the server of the target
 
 
 class Look(NamedTuple):
@@ -92,7 +95,7 @@ class Settlement:
         progress = _Progress({}, {}, {})
         end_us = 0
         while left:
-            look = self._look(left)
+            look = self._sides.patience.again(partial(self._look, left))
             end_us = end_us or look.moment.end_us + 3 * self._lag_us + _PATIENCE_US
             left = {
                 digest: key
@@ -130,7 +133,7 @@ class Settlement:
         return dict(zip(self._sides.mapping.key, key, strict=True))
 
     def _look(self, left: Mapping[Digest, RowKey]) -> Look:
-        source, _, mapping, log = self._sides
+        source, mapping, log = self._sides.source, self._sides.mapping, self._sides.log
         begin = source.server_time_us()
         self._result.state = self._rows.refresh()
         rows = self._rows.rows_of(left.keys(), list(left.values()))
@@ -160,7 +163,7 @@ class Settlement:
 
     def _read(self, keys: Mapping[Digest, RowKey]) -> dict[Digest, tuple[pa.Table, int]]:
         """Return rows of the source, each as a table and a place in it."""
-        source, _, mapping, _ = self._sides
+        source, mapping = self._sides.source, self._sides.mapping
         found: dict[Digest, tuple[pa.Table, int]] = {}
         for theirs in source.rows_of(list(keys.values())):
             data = mapping.of_source(theirs)

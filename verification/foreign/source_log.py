@@ -82,17 +82,23 @@ class SourceLog:
         What was read for the same keys, or for more, is not read again. Raises the errors of a
         server, EventError, and MirrorError if the table was changed.
         """
-        states = self._states
-        if not self._position or not wanted <= states.wanted:
-            self._position, states = self._start, self._new_states(wanted)
+        states = self._source.patience.again(lambda: self._read(wanted))
+        return {digest: own for digest, own in states.of_keys.items() if digest in wanted}
+
+    def _read(self, wanted: frozenset[Digest]) -> LogStates:
+        position, states = self._position, self._states
+        # If this fails in the middle, the states are not those of a position.
+        self._position = ""
+        if not position or not wanted <= states.wanted:
+            position, states = self._start, self._new_states(wanted)
         self._states = states
         states.wanted = wanted
-        with opened_log(self._settings, self._position) as log:
+        with opened_log(self._settings, self._source, position) as log:
             # The end of the log was seen before.
             states.read(log.events(), self._source.server_time_us())
         self._position = f"{log.name}:{log.position}"
         states.complete()
-        return {digest: own for digest, own in states.of_keys.items() if digest in wanted}
+        return states
 
     def hides(self, key: Digest, before_us: int) -> bool:
         """Return whether the log has no whole row of a key that has changed last before a time."""
@@ -108,6 +114,9 @@ class SourceLog:
         At most 256 MiB are read. Before a statement that changed the table, nothing is looked for.
         Raises the errors of a server, and EventError.
         """
+        self._source.patience.again(lambda: self._look_back(origins))
+
+    def _look_back(self, origins: Mapping[Digest, Origin]) -> None:
         for digest, states in self._states.of_keys.items():
             if digest in origins:
                 origins[digest].next = states.changes[1] if states.count > 1 else None
@@ -135,7 +144,7 @@ class SourceLog:
             is_same = False
             states.of_keys.clear()
 
-        with opened_log(self._settings, f"{file}:{FIRST_POSITION}") as log:
+        with opened_log(self._settings, self._source, f"{file}:{FIRST_POSITION}") as log:
             states.read(log.events(), self._source.server_time_us(), altered, file)
         for digest, own in states.of_keys.items():
             origins[digest].look(own.values, own.changes)
@@ -155,17 +164,26 @@ def require_row_log(session: SelectSession) -> None:
 
 
 @contextmanager
-def opened_log(settings: SourceSettings, position: str) -> Iterator[ServerLog]:
-    """Yield the log of a server from FILE:POSITION up to its end."""
-    log = ServerLog(
-        settings,
-        start=f"position:{position}",
-        stop_at_end=True,
-        idle_timeout_seconds=None,
-        verify_checksum=True,
-        of_url=True,
-    )
+def opened_log(settings: SourceSettings, source: SourceRows, position: str) -> Iterator[ServerLog]:
+    """Yield the log of the server of `source` from FILE:POSITION up to its end.
+
+    Raises SourceUnavailable if another server answers.
+    """
     try:
+        log = ServerLog(
+            settings,
+            start=f"position:{position}",
+            stop_at_end=True,
+            idle_timeout_seconds=None,
+            verify_checksum=True,
+            of_url=True,
+        )
+    except SourceRefused:
+        # Another server, or one that was restored, lacks the position. To connect says that.
+        source.open_session().close()
+        raise
+    try:
+        source.server.require_uuid(source.session.name, log.identity.server_uuid)
         yield log
     finally:
         log.close()

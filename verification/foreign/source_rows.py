@@ -4,22 +4,25 @@ A SELECT sees committed rows only. Which of them are newer than the log says is 
 log is read up to its end after the SELECT.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
 from threading import Event
-from typing import Final
+from typing import Final, Self
 
 import pyarrow as pa
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.stream.envelope.copied_chunk import Chunk
 from connector.stream.snapshot.copy_requests import names_ignore_case
 from connector.stream.snapshot.keyset import can_be_paged, select_chunk
 from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
 from connector.stream.snapshot.table_state import KeyRange
-from connector.stream.source.select_session import SelectSession
 from verification.foreign.server_table import ServerTable
 from verification.key_ranges import KeyNumber, KeyRanges
+from verification.patience import Patience
+from verification.same_server import SameServer
+from verification.shared_session import SharedSession
 from verification.source_table import RowKey
 
 # Of the bytes that a page may have: rows are not all of one size.
@@ -27,20 +30,29 @@ _FILLED_PART: Final = 0.8
 
 
 class SourceRows:
-    """Reads one table over one session."""
+    """Reads one table; a context manager closes its session."""
 
     def __init__(
         self,
-        session: SelectSession,
-        open_session: Callable[[], SelectSession],
+        server: SameServer,
+        patience: Patience,
         name: tuple[str, str],
         pace: SourcePace,
     ) -> None:
-        """Look at the table. Raises as `SelectedTable.describe`."""
-        self.session = session
-        self.open_session = open_session
+        """Look at the table; a lost connection is made again with `patience`.
+
+        Raises as `SelectedTable.describe`, and the errors of connecting.
+        """
+        self.session = session = SharedSession(server.open_session, patience)
+        self.server = server
+        self.open_session = server.open_session
+        self.patience = patience
         self.pace = pace
-        self._table = table = ServerTable(session, name)
+        try:
+            self._table = table = ServerTable(session, name)
+        except BaseException:
+            session.close()
+            raise
         self.selected, self.schema = table.selected, table.schema
         self.estimated_rows = table.estimated_rows
         key = self.selected.key_columns[:1]
@@ -74,7 +86,20 @@ class SourceRows:
     def rows_of(self, keys: Sequence[RowKey]) -> Iterator[pa.Table]:
         """Yield the rows with these keys."""
         for where in self._table.conditions(keys):
-            yield from self._table.rows(where)
+            yield from self.session.again(partial(self._all, where))
+
+    def _all(self, where: str) -> list[pa.Table]:
+        return list(self._table.rows(where))
+
+    def close(self) -> None:
+        """Close the session."""
+        self.session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def server_time_us(self) -> int:
         """Return the time of the server's clock, in microseconds since 1970."""
@@ -87,20 +112,10 @@ class SourceRows:
         most = settings.chunk_rows
         limit = self._fitting(self._table.row_bytes, most)
         before, hint = time_limits(self.session, settings)
-        kind = self.schema.name
         while True:
             sql = select_chunk(self.selected, KeyRange(), after, where, limit, hint)
-            writer = self.selected.writer()
             try:
-                with self.pace.read(self.session, Event(), kind) as turn:
-                    pieces = self.session.read_chunks(
-                        f"{before}{sql}", writer, settings.chunk_bytes_max
-                    )
-                    page, is_whole = next(pieces)
-                    for _ in pieces:
-                        # Rows beyond the bytes of a page are read again with the next one.
-                        continue
-                    turn.rows = page.count
+                page, is_whole = self.session.again(partial(self._page, f"{before}{sql}"))
             except (SourceRefused, SourceUnavailable) as error:
                 if error.number not in TIMEOUTS or limit == 1:
                     raise
@@ -111,6 +126,18 @@ class SourceRows:
                 return
             after = page.last_key
             limit = self._fitting(page.size // page.count, most)
+
+    def _page(self, sql: str) -> tuple[Chunk, bool]:
+        """Return the rows of a page, and whether their bytes fit into it."""
+        writer, bytes_max = self.selected.writer(), self.pace.settings.chunk_bytes_max
+        with self.pace.read(self.session, Event(), self.schema.name) as turn:
+            pieces = self.session.read_chunks(sql, writer, bytes_max)
+            page, is_whole = next(pieces)
+            for _ in pieces:
+                # Rows beyond the bytes of a page are read again with the next one.
+                continue
+            turn.rows = page.count
+        return page, is_whole
 
     def _fitting(self, row_bytes: int, most: int) -> int:
         """Return how many rows of a size a page may have, `most` at most."""

@@ -73,7 +73,8 @@ class SqlPlace(NamedTuple):
 class Dialect(ABC):
     """One kind of server, and a connection to it.
 
-    Methods raise MirrorError if the server is away or refuses.
+    Methods raise MirrorError if the server refuses, and SourceUnavailable if it is away: the next
+    reading connects again.
     """
 
     form: ClassVar[str]  # of the URL of a table, for people

@@ -25,7 +25,8 @@ class NamedKeys(NamedTuple):
 class Target(Protocol):
     """One table that is compared with the source.
 
-    Methods raise MirrorError if the table cannot be read.
+    Methods raise MirrorError if the table cannot be read, and SourceUnavailable if the connection
+    to its server is lost: the next reading makes it again.
     """
 
     name: str  # as the user has named it

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pymysql
 from deltalake import write_deltalake
 
-from connector.foundation.settings.sections import SnapshotSettings
+from connector.foundation.settings.sections import RetrySettings, SnapshotSettings
 from connector.replication.server.addresses import source_settings
 from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.source.select_session import SelectSession
@@ -27,6 +27,8 @@ from verification.foreign.settlement import Sides
 from verification.foreign.source_log import SourceLog
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.table_choice import ColumnChoice, TableChoice
+from verification.patience import Patience
+from verification.same_server import SameServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -202,6 +204,16 @@ def write(path: Path, data: pa.Table) -> None:
     write_deltalake(path, data, mode="overwrite", schema_mode="overwrite")
 
 
+def source_rows(
+    url: str, name: tuple[str, str], settings: SnapshotSettings | None = None
+) -> SourceRows:
+    """Return what reads a table of the source."""
+    source = source_settings(url)
+    server = SameServer(lambda: SelectSession(source))
+    pace = SourcePace(settings or SnapshotSettings())
+    return SourceRows(server, Patience(RetrySettings(), 20.0), name, pace)
+
+
 @contextmanager
 def comparison(
     table: ForeignTable,
@@ -213,13 +225,12 @@ def comparison(
     settings = source_settings(table.url)
     name = (table.database, "orders")
     choice = TableChoice(*name, f"delta:{table.path}", columns or {})
-    with SelectSession(settings) as session:
-        pace = SourcePace(SnapshotSettings())
-        source = SourceRows(session, lambda: SelectSession(settings), name, pace)
+    with source_rows(table.url, name) as source:
         target = target or choice.opened()
         target.refresh()
         mapping = MappingGuess(source, target, choice).mapping()
         log = SourceLog(settings, source, mapping, lag_seconds)
         result = ForeignResult(choice.name, choice.target)
         limits = ForeignLimits(lag_seconds)
-        yield ForeignCheck(Sides(source, target, mapping, log), limits, result, lambda *_: None)
+        sides = Sides(source, target, mapping, log, source.patience.for_target())
+        yield ForeignCheck(sides, limits, result, lambda *_: None)

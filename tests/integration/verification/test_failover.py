@@ -157,6 +157,6 @@ def test_a_log_that_was_reset_is_named_with_what_is_lost(
             )
             line = process.lines("interrupted")[-1]
             assert process.terminate() == 0
-    assert "lacks what the source had when tables were compared: " in line["error.message"]
+    assert "lacks what was there when tables were compared: " in line["error.message"]
     if isinstance(pair.source, MysqlServer):
         assert str(pair.source.endpoint.port) in line["error.message"]

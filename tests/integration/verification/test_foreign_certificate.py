@@ -15,11 +15,8 @@ from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
 from pyiceberg.schema import assign_fresh_schema_ids
 
 from connector.binlog.gtid import GtidSet
-from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.addresses import source_settings
-from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.watermark import LogPosition
-from connector.stream.source.select_session import SelectSession
 from local_stack import connect
 from stream_jobs.errors import MirrorError
 from tests import forked_command
@@ -36,7 +33,6 @@ from verification.foreign import foreign_errors
 from verification.foreign.delta_target import DeltaTarget
 from verification.foreign.foreign_check import ForeignLimits
 from verification.foreign.guess import MappingGuess
-from verification.foreign.source_rows import SourceRows
 from verification.foreign.table_choice import ColumnChoice, read_choice
 from verification.keyless_check import SnapshotPosition
 
@@ -340,10 +336,7 @@ def proof(table: CertifiedTable) -> Iterator[tuple[ForeignProof, int]]:
     """Yield a proof of the newest version, and the time since which moments are looked for."""
     settings = source_settings(table.url)
     choice = read_choice(f"{table.database}.orders=delta:{table.path}")
-    with SelectSession(settings) as session:
-        pace = SourcePace(SnapshotSettings())
-        name = (table.database, "orders")
-        source = SourceRows(session, lambda: SelectSession(settings), name, pace)
+    with foreign_tables.source_rows(table.url, (table.database, "orders")) as source:
         target = DeltaTarget(choice.target, str(table.path))
         target.refresh()
         mapping = MappingGuess(source, target, choice).mapping()

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
 
-from connector.foundation.errors import ConfigError
+from connector.foundation.errors import ConfigError, SourceUnavailable
 from local_stack.postgresql import PostgresqlServer, connect_postgresql, obstacle
 from local_stack.server import free_port
 from stream_jobs.errors import MirrorError
 from tests import forked_command
 from tests.integration.verification import foreign_tables
 from tests.integration.verification.foreign_tables import ForeignTable
-from verification.foreign import foreign_errors
+from verification import verify_errors
+from verification.foreign import foreign_errors, postgresql_target
 from verification.foreign.postgresql_target import opened
+from verification.foreign.sql_target import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    import pyarrow as pa
+
     from local_stack import MysqlServer
     from tests.integration.verification.foreign_tables import Row
+    from verification.foreign.foreign_check import ForeignCheck
 
 pytestmark = pytest.mark.server
 
@@ -210,3 +217,107 @@ def test_a_place_that_names_no_table_is_refused(place: str) -> None:
         opened("postgresql:…", place)
     assert raised.value.code is foreign_errors.SERVER_FORM
     assert "postgresql://USER:PASSWORD@HOST:PORT/DATABASE.SCHEMA.TABLE" in str(raised.value)
+
+
+@pytest.fixture
+def target(own: psycopg.Connection[Any], table: ForeignTable) -> psycopg.Connection[Any]:
+    """A connection to a target that has all rows but one, one that differs and one more."""
+    own.execute(DEFINITION)
+    insert(own, table.rows())
+    own.execute("DELETE FROM orders WHERE id = 17")
+    own.execute("UPDATE orders SET note = 'other' WHERE id = 18")
+    own.execute("UPDATE orders SET id = 9999 WHERE id = 19")
+    return own
+
+
+@contextmanager
+def compared(server: PostgresqlServer, table: ForeignTable) -> Iterator[ForeignCheck]:
+    """Yield a comparison with a table of the server that is about to run."""
+    with (
+        closing(opened("orders", target_of(server).removeprefix("postgresql:"))) as target,
+        foreign_tables.comparison(table, target=target) as check,
+    ):
+        yield check
+
+
+FOUND = [(17, "missing"), (18, "different"), (19, "missing"), (9999, "surplus")]
+
+
+def test_rows_are_read_on_after_sessions_were_ended(
+    server: PostgresqlServer,
+    target: psycopg.Connection[Any],
+    table: ForeignTable,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended: list[tuple[Any, ...]] = []
+    pages = 0
+
+    def ending(*arguments: Any) -> pa.Table:
+        nonlocal pages
+        pages += 1
+        if pages % 4 == 2 and len(ended) < 3:
+            ended.extend(
+                target.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE application_name = 'binlog-connector verify'"
+                ).fetchall()
+            )
+        return table_of(*arguments)
+
+    monkeypatch.setattr(postgresql_target, "_ROWS", 100)
+    monkeypatch.setattr(postgresql_target, "table_of", ending)
+    with compared(server, table) as check:
+        check.run()
+    differences = check.result.differences
+    assert sorted((each.key["id"], each.kind) for each in differences) == FOUND
+    assert len(ended) == 3
+
+
+def test_a_server_that_is_restarted_is_waited_for(
+    server: PostgresqlServer, target: psycopg.Connection[Any], table: ForeignTable
+) -> None:
+    with compared(server, table) as check:
+        target.close()
+        server.kill()
+        thread = threading.Timer(1.5, server.start)
+        thread.start()
+        check.run()
+        thread.join()
+    differences = check.result.differences
+    assert sorted((each.key["id"], each.kind) for each in differences) == FOUND
+
+
+def test_a_server_that_stays_away_is_named(
+    server: PostgresqlServer, target: psycopg.Connection[Any], table: ForeignTable
+) -> None:
+    with compared(server, table) as check:
+        check._sides.patience.seconds = 0.5
+        target.close()
+        server.kill()
+        try:
+            with pytest.raises(SourceUnavailable) as raised:
+                check.run()
+        finally:
+            server.start()
+    assert raised.value.code is verify_errors.AWAY
+    assert "the target was away for 0.5 s: 127.0.0.1" in str(raised.value)
+
+
+def test_another_server_has_no_rows_of_the_one_before(
+    server: PostgresqlServer,
+    target: psycopg.Connection[Any],
+    table: ForeignTable,
+    tmp_path: Path,
+) -> None:
+    other = PostgresqlServer(tmp_path / "other")
+    other.directory.mkdir()
+    (other.directory / "port").write_text(str(server.endpoint.port))
+    with compared(server, table) as check:
+        target.close()
+        server.kill()
+        try:
+            with other, pytest.raises(SourceUnavailable) as raised:
+                check.run()
+        finally:
+            server.start()
+    assert raised.value.code is verify_errors.OTHER_ANSWERS

@@ -138,5 +138,5 @@ def test_a_source_that_stays_away_is_not_waited_for_without_end(stream: Stream) 
             code, report = pair.report("--patience", "1", f"{stream.database}.large")
     (table,) = report["tables"]
     assert (code, table["verdict"]) == (1, "not finished"), table
-    text = f"[{verify_errors.SOURCE_AWAY}] the source was away for 1 s: source 127.0.0.1:"
+    text = f"[{verify_errors.AWAY}] the source was away for 1 s: source 127.0.0.1:"
     assert table["error"].startswith(text), json.dumps(table)

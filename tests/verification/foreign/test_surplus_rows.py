@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from connector.foundation.settings.sections import RetrySettings
 from tests.stream_jobs.topics import column
 from tests.verification.foreign.test_guess import schema
 from verification.foreign import foreign_check
@@ -18,6 +19,7 @@ from verification.foreign.foreign_report import ForeignResult
 from verification.foreign.guess import MappingGuess
 from verification.foreign.settlement import Sides
 from verification.foreign.table_choice import TableChoice
+from verification.patience import Patience
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,7 +67,8 @@ def test_one_scan_finds_the_keys_of_many_groups(
     target.scans.clear()
     result = ForeignResult("shop.t", target.name)
     limits = ForeignLimits(differences_max=ROWS)
-    check = ForeignCheck(Sides(source, target, mapping, log), limits, result, lambda *_: None)
+    sides = Sides(source, target, mapping, log, Patience(RetrySettings(), 0.0))
+    check = ForeignCheck(sides, limits, result, lambda *_: None)
     check._read_rows(None)
     assert {difference.key["id"] for difference in check._found.values()} == set(range(ROWS))
     assert len(check._found) == ROWS
