@@ -398,8 +398,9 @@ class Settings(FileSettings):
             if not tables or any(table.shard is None for table in tables):
                 raise UnfitValueError(shard_errors.SHARED_TABLES)
             formats = [self.mirror.formats, *(table.formats for table in tables)]
-            if any("iceberg" in chosen for chosen in formats):
-                raise UnfitValueError(shard_errors.SHARED_ICEBERG)
+            is_iceberg = any("iceberg" in chosen for chosen in formats)
+            if is_iceberg and self.iceberg.catalog is not None:
+                raise UnfitValueError(shard_errors.SHARED_CATALOG)
         return self
 
     @property

@@ -5,7 +5,8 @@ found.tables["shop.orders"]           # path and version, for any reader of Delt
 found.delta_tables()["shop.orders"]   # a deltalake.DeltaTable of that version
 
 found = mirror_at("/data/mirror", format="iceberg")
-found.tag                             # `cut_42`: each table has it
+found.tag                             # `cut_42`: each table has it; of a pipeline that shares the
+                                      # mirror, `cut_<prefix>_42`
 found.tables["shop.orders"]           # path and snapshot, for any reader of Iceberg
 """
 
@@ -25,7 +26,8 @@ from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
-from stream_jobs.iceberg.metadata import tag_of, tags
+from stream_jobs.iceberg.cut_tags import ALONE, CutTags
+from stream_jobs.iceberg.metadata import tags
 from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.pipeline_folder import newest_owner, pipeline_folder
@@ -50,11 +52,13 @@ class MirrorAt:
 
     cut: Cut
     tables: Mapping[str, TableAt]  # by `database.table`
+    # What the tags of the pipeline are called.
+    tags: CutTags = ALONE
 
     @property
     def tag(self) -> str:
         """The tag that Iceberg tables have at this cut."""
-        return tag_of(self.cut.number)
+        return self.tags.of(self.cut.number)
 
     def delta_tables(
         self, storage_options: dict[str, str] | None = None
@@ -90,21 +94,24 @@ def mirror_at(
     base = path.rstrip("/")
     if prefix == "":
         raise ConfigError(cut_errors.PREFIX_MISSING, path=base)
-    tagged = None if format == "delta" else _tagged(storage, base)
     folder = pipeline_folder(path, prefix)
     if prefix is None and (first := newest_owner(*folder)) is not None and first.shared:
         raise ConfigError(cut_errors.PREFIX_MISSING, path=base)
-    cut = cut_at(folder.storage, gtid=gtid, time=time, root=folder.base, among=tagged)
+    record = None
+    if format == "iceberg":
+        record = PublicationRecord.read(*folder) or PublicationRecord()
+    among = None if record is None else record.cuts
+    cut = cut_at(folder.storage, gtid=gtid, time=time, root=folder.base, among=among)
     if cut is None:
         wanted = "yet"
         if gtid is not None:
             wanted = f"with {gtid}"
         elif time is not None:
             wanted = f"up to {time.isoformat()}"
-        wanted += "" if tagged is None else " in Iceberg"
+        wanted += "" if record is None else " in Iceberg"
         raise MirrorError(cut_errors.NO_CUT, path=folder.base, wanted=wanted)
-    if tagged is not None:
-        return _iceberg_at(storage, base, cut)
+    if record is not None:
+        return _iceberg_at(storage, base, cut, record.tags)
     with ThreadPoolExecutor(_THREADS) as pool:
         are_there = list(pool.map(lambda own: _is_there(storage, own), cut.tables.values()))
     for (name, own), is_there in zip(cut.tables.items(), are_there, strict=True):
@@ -115,23 +122,17 @@ def mirror_at(
     return MirrorAt(cut, tables)
 
 
-def _tagged(storage: Storage, base: str) -> Mapping[int, int]:
-    """Return the cuts whose tags all tables have, and when each was written."""
-    record = PublicationRecord.read(storage, base)
-    return {} if record is None else record.cuts
-
-
-def _iceberg_at(storage: Storage, base: str, cut: Cut) -> MirrorAt:
+def _iceberg_at(storage: Storage, base: str, cut: Cut, names: CutTags) -> MirrorAt:
     """Return the Iceberg tables that have the tag of a cut."""
     files = TableFiles(storage, reader_uri(base))
     with ThreadPoolExecutor(_THREADS) as pool:
         heads = list(pool.map(lambda own: files.load(own.path), cut.tables.values()))
     tables = {}
     for (name, own), head in zip(cut.tables.items(), heads, strict=True):
-        tag = None if head is None else tags(head.metadata).get(tag_of(cut.number))
+        tag = None if head is None else tags(head.metadata).get(names.of(cut.number))
         if tag is not None:
             tables[name] = TableAt(files.location(own.path), tag)
-    return MirrorAt(cut, tables)
+    return MirrorAt(cut, tables, names)
 
 
 def _is_there(storage: Storage, own: CutTable) -> bool:

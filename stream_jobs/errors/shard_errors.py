@@ -50,11 +50,12 @@ SHARED_TABLES = configuration_error(
     "give each entry a shard, or skip = true",
     cause="Tables of several pipelines have the same names. Only their shards distinguish them.",
 )
-SHARED_ICEBERG = configuration_error(
+SHARED_CATALOG = configuration_error(
     "M745",
-    "a shared mirror has no Iceberg tables",
-    'leave "iceberg" out of formats, or set mirror.shared = false',
-    cause="Each pipeline would publish the versions of the same tables.",
+    "the Iceberg tables of a shared mirror cannot be in a catalog",
+    "leave iceberg.catalog out: readers find the tables by their paths",
+    cause="If the catalog is away, its readers need an older snapshot. No pipeline knows which one "
+    "the others have committed there, so each could delete files that these readers need.",
 )
 NOT_A_SHARD = table_failure(
     "M746",

@@ -7,13 +7,12 @@ as they like; the ids of columns, of snapshots and of rows are ours in both.
 https://iceberg.apache.org/spec/#table-metadata
 """
 
-import re
 from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Any, Final
 
+from stream_jobs.iceberg.cut_tags import is_cut_tag
 from stream_jobs.iceberg.metadata import (
-    LATEST_CUT,
     TableMetadata,
     current_schema,
     partition_spec,
@@ -24,7 +23,6 @@ from stream_jobs.iceberg.rest_catalog import CatalogName, Change
 # URI of the table by its path.
 _TABLE_ID: Final = "binlog-connector.table-id"
 _LOCATION: Final = "binlog-connector.location"
-_TAGS: Final = re.compile(rf"cut_[0-9]+|{LATEST_CUT}")
 _MAIN: Final = "main"
 # The one that was added last, whatever number the catalog has given to it.
 _LAST_ADDED: Final = -1
@@ -220,7 +218,7 @@ def _snapshots_removed(theirs: TableMetadata, ours: TableMetadata) -> list[Chang
     updates: list[Change] = [
         {"action": "remove-snapshot-ref", "ref-name": ref}
         for ref in _refs(theirs)
-        if _TAGS.fullmatch(ref) and ref not in ours["refs"]
+        if is_cut_tag(ref) and ref not in ours["refs"]
     ]
     kept = {entry["snapshot-id"] for entry in ours["snapshots"]}
     gone = [e["snapshot-id"] for e in _snapshots(theirs) if e["snapshot-id"] not in kept]

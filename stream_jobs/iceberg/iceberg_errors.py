@@ -39,6 +39,7 @@ CONFLICT = notice(
     "M814",
     "{path}: another process has written version {number} of the Iceberg table",
     "the job reads it, and tries again; if this goes on, two jobs write there",
-    cause="Two processes of one job overlap for a moment, while one replaces the other.",
+    cause="Two processes of one job overlap for a moment, while one replaces the other. Or many "
+    "pipelines that share the mirror publish this table at once.",
     example={"path": _TABLE, "number": 42},
 )

@@ -5,12 +5,14 @@ Nothing here changes what it is given: a reader, or another thread, may still ha
 https://iceberg.apache.org/spec/#table-metadata
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any, Final
+from math import inf
+from typing import Any, Final, NamedTuple
 
 from stream_jobs.delta.housekeeping import Retention
 from stream_jobs.delta.snapshot import Snapshot
+from stream_jobs.iceberg.cut_tags import CutTags
 from stream_jobs.iceberg.schema import (
     FIRST_PARTITION_ID,
     PartitionField,
@@ -21,15 +23,8 @@ from stream_jobs.iceberg.summary import short
 
 TableMetadata = dict[str, Any]
 
-LATEST_CUT: Final = "latest_cut"
-_TAG: Final = "cut_"
 # Nobody else's upkeep may delete files: Delta has the same ones.
 _PROPERTIES: Final = {"gc.enabled": "false"}
-
-
-def tag_of(cut: int) -> str:
-    """Return the tag of the cut with this number."""
-    return f"{_TAG}{cut}"
 
 
 def current_id(metadata: TableMetadata | None) -> int | None:
@@ -43,6 +38,19 @@ def current_snapshot(metadata: TableMetadata) -> Mapping[str, Any] | None:
     own = current_id(metadata)
     entries = [entry for entry in metadata["snapshots"] if entry["snapshot-id"] == own]
     return entries[0] if entries else None
+
+
+def published_ms(metadata: TableMetadata) -> int:
+    """Return when the current snapshot was published, milliseconds since 1970."""
+    entry = current_snapshot(metadata)
+    at: int = metadata["last-updated-ms"] if entry is None else entry["timestamp-ms"]
+    return at
+
+
+def snapshot_before(metadata: TableMetadata, version: int) -> Mapping[str, Any] | None:
+    """Return the entry of the newest version before `version`; None without one."""
+    older = (entry for entry in metadata["snapshots"] if entry["snapshot-id"] < version)
+    return max(older, key=lambda entry: int(entry["snapshot-id"]), default=None)
 
 
 def current_schema(metadata: TableMetadata) -> dict[str, Any]:
@@ -138,45 +146,82 @@ def with_snapshot(metadata: TableMetadata, entry: Mapping[str, Any]) -> TableMet
     }
 
 
-def with_tag(metadata: TableMetadata, cut: int) -> TableMetadata:
-    """Return metadata in which the current snapshot has the tags of a cut."""
-    tag = {"snapshot-id": current_id(metadata), "type": "tag"}
-    return metadata | {"refs": metadata["refs"] | {tag_of(cut): tag, LATEST_CUT: tag}}
+def with_older_snapshot(metadata: TableMetadata, entry: Mapping[str, Any]) -> TableMetadata:
+    """Return metadata with a snapshot beside the current one, and never current: for a tag."""
+    *older, current = metadata["snapshots"]
+    beside = {**entry, "summary": short(entry["summary"])}
+    return metadata | {
+        "last-sequence-number": entry["sequence-number"],
+        "next-row-id": metadata["next-row-id"] + entry["added-rows"],
+        "snapshots": [*older, beside, current],
+    }
 
 
-def without_old_tags(metadata: TableMetadata, cuts: Collection[int]) -> TableMetadata:
-    """Return metadata in which no cut but `cuts` has a tag of its own."""
-    names = {"main", LATEST_CUT, *map(tag_of, cuts)}
-    return metadata | {"refs": {n: ref for n, ref in metadata["refs"].items() if n in names}}
+class CutsOfTable(NamedTuple):
+    """The cuts of a pipeline whose tags stay."""
+
+    tags: CutTags
+    # By number: when it was written, in milliseconds since 1970.
+    written: Mapping[int, int]
+    # The newest one that the pipeline knows.
+    newest: int
+
+
+def with_tag(metadata: TableMetadata, tags: CutTags, cut: int, snapshot: int) -> TableMetadata:
+    """Return metadata in which a snapshot has the tags of a cut."""
+    return metadata | {"refs": tags.added(metadata["refs"], cut, snapshot)}
+
+
+def without_old_tags(metadata: TableMetadata, cuts: CutsOfTable) -> TableMetadata:
+    """Return metadata in which no cut of the pipeline but `cuts` has a tag of its own."""
+    kept = cuts.tags.kept(metadata["refs"], cuts.written, cuts.newest)
+    return metadata | {"refs": kept}
+
+
+class Expiry(NamedTuple):
+    """What Delta deletes the files of: what another version has replaced before a time.
+
+    Times are in milliseconds since 1970. A quarter of the retention of Delta is for publishing
+    late.
+    """
+
+    # Of what was replaced before, files may be gone soon, and are gone.
+    soon: int
+    gone: int
+
+    @classmethod
+    def of(cls, path: str, configuration: Mapping[str, str], at: int) -> "Expiry":
+        """Return what holds for the Delta table at `path`, `at` a time."""
+        gone = at - Retention.of(path, configuration).files
+        return cls(at - _kept_ms(path, configuration), gone)
 
 
 def expired(
     metadata: TableMetadata,
-    cuts: Mapping[int, int],
+    cuts: CutsOfTable,
     count: int,
-    before: int,
+    expiry: Expiry,
     held: int | None = None,
 ) -> TableMetadata:
     """Return metadata with the tags of `cuts`, the newest `count` snapshots, and the `held` one.
 
-    `cuts` has the times of cuts. Delta may delete the files of a snapshot that another one has
-    replaced `before` this time, milliseconds since 1970; so what was current only then goes, and so
-    does the tag of a cut from then.
+    What Delta may soon delete the files of goes, and so does the tag of a cut from then.
     """
     snapshots = metadata["snapshots"]
-    recent = [number for number, written in cuts.items() if written >= before]
-    refs = without_old_tags(metadata, recent)["refs"]
-    latest = refs.pop(LATEST_CUT, None)
+    recent = [number for number, written in cuts.written.items() if written >= expiry.soon]
+    replaced = _replaced_ms(metadata)
+    refs = dict(
+        cuts.tags.kept(
+            metadata["refs"], recent, cuts.newest, lambda own: replaced[own] < expiry.gone
+        )
+    )
+    latest = refs.pop(cuts.tags.latest, None)
     ids = {ref["snapshot-id"] for ref in refs.values()}
-    ids |= {
-        entry["snapshot-id"]
-        for entry, later in pairwise(snapshots[-count:])
-        if later["timestamp-ms"] >= before
-    }
+    ids |= {own for own in _current_ids(metadata)[-count:] if replaced[own] >= expiry.soon}
     if held is not None:
         ids.add(held)
     if latest is not None and latest["snapshot-id"] in ids:
-        refs[LATEST_CUT] = latest
+        refs[cuts.tags.latest] = latest
     schema_ids = {e["schema-id"] for e in snapshots if e["snapshot-id"] in ids}
     schema_ids.add(metadata["current-schema-id"])
     return metadata | {
@@ -187,12 +232,19 @@ def expired(
     }
 
 
-def expiry_time(path: str, configuration: Mapping[str, str], at: int) -> int:
-    """Return the earliest time when a snapshot was replaced whose files Delta keeps, `at` a time.
+def _current_ids(metadata: TableMetadata) -> list[int]:
+    """Return the snapshots that are or were the current one."""
+    return [entry["snapshot-id"] for entry in metadata["snapshot-log"]]
 
-    `path` is that of the Delta table. A quarter of its retention is for publishing late.
-    """
-    return at - _kept_ms(path, configuration)
+
+def _replaced_ms(metadata: TableMetadata) -> dict[int, float]:
+    """Return until when snapshots were the newest state of the table, at the latest."""
+    # One for a tag was replaced before it was published.
+    until: dict[int, float] = {e["snapshot-id"]: e["timestamp-ms"] for e in metadata["snapshots"]}
+    for entry, later in pairwise(metadata["snapshot-log"]):
+        until[entry["snapshot-id"]] = later["timestamp-ms"]
+    until |= dict.fromkeys(_current_ids(metadata)[-1:], inf)
+    return until
 
 
 def readable_until(path: str, configuration: Mapping[str, str], metadata: TableMetadata) -> int:
@@ -200,8 +252,7 @@ def readable_until(path: str, configuration: Mapping[str, str], metadata: TableM
 
     Delta has not replaced its files before it was published. A file that no version replaces stays.
     """
-    written: int = metadata["last-updated-ms"]
-    return written + _kept_ms(path, configuration)
+    return published_ms(metadata) + _kept_ms(path, configuration)
 
 
 def _kept_ms(path: str, configuration: Mapping[str, str]) -> int:

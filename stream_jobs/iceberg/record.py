@@ -1,16 +1,19 @@
 """What the job says about its Iceberg tables to commands and readers: one file for all tables.
 
 _cdc/iceberg/newest.json    the cuts whose tags all tables have, and the tables with a problem
+
+If pipelines share the mirror, each one has this file in its own folder.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.iceberg.cut_tags import ALONE, CutTags
 from stream_jobs.paths import OWN_FOLDER
 
 _FOLDER: Final = f"{OWN_FOLDER}/iceberg"
@@ -34,6 +37,8 @@ class PublicationRecord:
     cuts: Mapping[int, int] = field(default_factory=dict)
     # By `database.table`.
     problems: Mapping[str, TableProblem] = field(default_factory=dict)
+    # What the tags of the cuts are called.
+    tags: CutTags = ALONE
 
     @staticmethod
     def is_there(storage: Storage) -> bool:
@@ -54,6 +59,7 @@ class PublicationRecord:
             return cls(
                 {int(number): written for number, written in document["cuts"].items()},
                 {name: TableProblem(**own) for name, own in document["problems"].items()},
+                CutTags(document.get("prefix")),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             path = f"{root.rstrip('/')}/{_PATH}"
@@ -61,8 +67,10 @@ class PublicationRecord:
 
     def write(self, storage: Storage) -> None:
         """Replace the file. Raises MirrorError if the storage fails."""
-        content = {
+        content: dict[str, Any] = {
             "cuts": {str(number): written for number, written in self.cuts.items()},
             "problems": {name: asdict(own) for name, own in self.problems.items()},
         }
+        if self.tags.prefix is not None:
+            content["prefix"] = self.tags.prefix
         storage.write(_PATH, orjson.dumps(content))

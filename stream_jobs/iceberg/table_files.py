@@ -9,23 +9,35 @@ A change exists when its `v….metadata.json` does, which is put only if it is a
 follows. Files of rows stay in the Delta table, and are named by their URIs. The folder is none of
 the Delta table: programs that clean that up delete what they do not know.
 
+*Shared.* If pipelines share a mirror, each of them publishes. Who puts a change first wins, and the
+others go on from it. Two rules keep a process away that has stood still: a change is deleted only
+ten minutes after the tenth one that follows it, and a change is put and named within five minutes
+after the hint was read (`docs/design/shards.md`).
+
 https://iceberg.apache.org/spec/#file-system-tables
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import orjson
 
-from stream_jobs.delta.log import now
+from stream_jobs.delta.log import Moment
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import with_account
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import iceberg_errors
-from stream_jobs.iceberg.manifests import UNREADABLE, Manifest, read_manifest, read_manifest_list
+from stream_jobs.iceberg.manifests import (
+    UNREADABLE,
+    Manifest,
+    live_files,
+    read_manifest,
+    read_manifest_list,
+)
 from stream_jobs.iceberg.metadata import TableMetadata, current_snapshot
 from stream_jobs.iceberg.summary import DELTA_VERSION
 
@@ -36,6 +48,9 @@ _METADATA: Final = re.compile(r"v([1-9][0-9]*)\.metadata\.json")
 _KEPT_METADATA: Final = 10
 # A file that no metadata name may be needed by a reader that has begun, or by a change that has.
 _UNNAMED_MS: Final = 600_000
+# After that, a process that shares the table looks again before it changes it.
+_LATE_MS: Final = _UNNAMED_MS // 2
+_NO_MANIFESTS: Final[Mapping[str, Manifest]] = MappingProxyType({})
 
 
 def reader_uri(path: str) -> str:
@@ -60,13 +75,29 @@ class TableHead(NamedTuple):
     is_named: bool = True
 
 
+class Manifests(NamedTuple):
+    """The manifests of a snapshot."""
+
+    data: tuple[Manifest, ...] = ()
+    deletes: tuple[Manifest, ...] = ()  # of vectors
+
+    @property
+    def by_uri(self) -> dict[str, Manifest]:
+        """All of them."""
+        return {manifest.row.uri: manifest for kind in self for manifest in kind}
+
+
 class TableFiles:
     """The Iceberg tables of a mirror."""
 
-    def __init__(self, storage: Storage, uri: str) -> None:
-        """Keep them in `storage`, whose root readers know as `uri`."""
+    def __init__(self, storage: Storage, uri: str, *, is_shared: bool = False) -> None:
+        """Keep them in `storage`, whose root readers know as `uri`.
+
+        If `is_shared`, other pipelines publish the same tables.
+        """
         self.storage = storage
         self.uri = uri
+        self.is_shared = is_shared
 
     def location(self, path: str) -> str:
         """Return the URI of the Iceberg table of the Delta table at `path`."""
@@ -90,17 +121,31 @@ class TableFiles:
         hint = self.storage.read(f"{_folder(path)}/{_HINT}")
         head = self._read(path, int(hint)) if hint is not None and hint.isdigit() else None
         if head is None:
-            names = [file.name for file in self.storage.list(_folder(path))]
-            numbers = [int(match[1]) for name in names if (match := _METADATA.fullmatch(name))]
+            numbers = _numbers(file.name for file in self.storage.list(_folder(path)))
             head = self._read(path, max(numbers)) if numbers else None
         # A change whose writer died before the hint exists, too.
         while head is not None and (newer := self._read(path, head.number + 1)) is not None:
             head = newer
         return None if head is None else head._replace(is_named=hint == b"%d" % head.number)
 
+    def is_newest(self, path: str, number: int) -> bool:
+        """Return whether no other process has named a change after that with `number`."""
+        if not self.is_shared:
+            return True
+        hint = self.storage.read(f"{_folder(path)}/{_HINT}")
+        return hint == (b"%d" % number if number else None)
+
     def name(self, path: str, head: TableHead) -> None:
         """Let readers see a state that exists."""
-        self.storage.write(f"{_folder(path)}/{_HINT}", b"%d" % head.number)
+        number = head.number
+        self._name(path, number)
+        # The process that has put a newer one may have named it before.
+        while self.is_shared and self._read(path, number + 1) is not None:
+            number += 1
+            self._name(path, number)
+
+    def _name(self, path: str, number: int) -> None:
+        self.storage.write(f"{_folder(path)}/{_HINT}", b"%d" % number)
 
     def _read(self, path: str, number: int) -> TableHead | None:
         name = _metadata_name(number)
@@ -119,14 +164,24 @@ class TableFiles:
         Raises MirrorError if there is one of its number, or if the storage fails.
         """
         folder, content = _folder(path), orjson.dumps(head.metadata)
-        name = _metadata_name(head.number)
+        name, began = _metadata_name(head.number), Moment.here()
+        conflict = MirrorError(iceberg_errors.CONFLICT, path=folder, number=head.number)
+        if not self.is_newest(path, head.number - 1) or self._is_late(began):
+            raise conflict
         # A put that was repeated after a lost answer finds its own file.
         if not self.storage.put_if_absent(f"{folder}/{name}", content) and (
             self.storage.read(f"{folder}/{name}") != content
         ):
-            raise MirrorError(iceberg_errors.CONFLICT, path=folder, number=head.number)
+            raise conflict
+        if self._is_late(began):
+            # Who looks again names it, or what has come after it.
+            raise conflict
         self.name(path, head)
-        self.storage.delete(f"{folder}/{_metadata_name(head.number - _KEPT_METADATA)}")
+        if not self.is_shared:
+            self.storage.delete(f"{folder}/{_metadata_name(head.number - _KEPT_METADATA)}")
+
+    def _is_late(self, began: Moment) -> bool:
+        return self.is_shared and began.age_ms > _LATE_MS
 
     def delete(self, path: str) -> None:
         """Delete the table of `path`, if there is one."""
@@ -147,35 +202,72 @@ class TableFiles:
             raise foreign(path, f"{name} is missing")
         return content
 
-    def manifests(self, path: str, head: TableHead) -> tuple[list[Manifest], list[Manifest]]:
-        """Return the manifests of the current snapshot: of data files, and of their vectors.
+    def manifests(
+        self,
+        path: str,
+        head: TableHead,
+        entry: Mapping[str, Any] | None = None,
+        known: Mapping[str, Manifest] = _NO_MANIFESTS,
+    ) -> Manifests:
+        """Return the manifests of a snapshot, by default the current one.
 
-        Raises MirrorError if a file is missing, or is none of ours.
+        Those of `known`, by URI, are not read. Raises MirrorError if a file is missing, or is none
+        of ours.
         """
         name = _metadata_name(head.number)
-        kinds: tuple[list[Manifest], list[Manifest]] = [], []
         try:
-            entry = current_snapshot(head.metadata)
             if entry is None:
-                return kinds
-            if entry["summary"][DELTA_VERSION] != str(entry["snapshot-id"]):
-                raise foreign(path, f"{name} has a snapshot of another program")
+                entry = current_snapshot(head.metadata)
+                if entry is None:
+                    return Manifests()
+                if entry["summary"][DELTA_VERSION] != str(entry["snapshot-id"]):
+                    raise foreign(path, f"{name} has a snapshot of another program")
             name = file_name(entry["manifest-list"])
-            rows = read_manifest_list(self.read(path, name))
-            for row in rows:
+            kinds: tuple[list[Manifest], list[Manifest]] = [], []
+            for row in read_manifest_list(self.read(path, name)):
                 name = file_name(row.uri)
-                kinds[row.content].append(read_manifest(row, self.read(path, name)))
+                own = known.get(row.uri)
+                own = read_manifest(row, self.read(path, name)) if own is None else own
+                kinds[row.content].append(own)
         except UNREADABLE as error:
             raise foreign(path, f"{name}: {type(error).__name__}") from error
-        return kinds
+        return Manifests(*map(tuple, kinds))
 
-    def delete_unnamed(self, path: str, named: Collection[str], number: int) -> None:
-        """Delete old files that are not `named` in the metadata with `number`."""
-        folder, before = _folder(path), now() - _UNNAMED_MS
-        kept = {_HINT, *named, *(_metadata_name(number - n) for n in range(_KEPT_METADATA))}
-        for file in list(self.storage.list(folder)):
-            if file.name not in kept and file.modified < before:
-                self.storage.delete(f"{folder}/{file.name}")
+    def old_names(self, path: str, at: int) -> list[str]:
+        """Return the files that had been there for some minutes `at` a time, ms since 1970."""
+        before = at - _UNNAMED_MS
+        return [own.name for own in self.storage.list(_folder(path)) if own.modified < before]
+
+    def earlier(self, path: str, old: Iterable[str]) -> TableHead | None:
+        """Return the newest state that is one of the files `old`: readers may still see it.
+
+        None if no other pipelines share the table, or if there is none.
+        """
+        number = max(_numbers(old), default=0) if self.is_shared else 0
+        return self._read(path, number) if number else None
+
+    def delete_unnamed(
+        self, path: str, old: Collection[str], named: Collection[str], number: int
+    ) -> None:
+        """Delete those of the files `old` that are not `named`; `number` is that of the state."""
+        newest = min(number, max(_numbers(old), default=0))
+        for name in old:
+            own = _METADATA.fullmatch(name)
+            is_kept = name in named if own is None else int(own[1]) > newest - _KEPT_METADATA
+            if not is_kept and name != _HINT:
+                self.storage.delete(f"{_folder(path)}/{name}")
+
+
+def needed_files(entry: Mapping[str, Any], manifests: Manifests) -> frozenset[str]:
+    """Return the names of the files of metadata that a snapshot needs."""
+    uris = {entry["manifest-list"], *manifests.by_uri}
+    uris |= {vector.file.uri for vector in live_files(manifests.deletes).values()}
+    return frozenset(map(file_name, uris))
+
+
+def _numbers(names: Iterable[str]) -> list[int]:
+    """Return the numbers of those of the files that are metadata."""
+    return [int(match[1]) for name in names if (match := _METADATA.fullmatch(name))]
 
 
 def file_name(uri: str) -> str:

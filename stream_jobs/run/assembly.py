@@ -117,8 +117,10 @@ def iceberg_publication(
         return None
     own, iceberg = settings.mirror, settings.iceberg
     limits = PublicationLimits(iceberg.snapshots, settings.cuts_ms, own.commits_in_parallel)
-    files = TableFiles(services.storage, reader_uri(own.path))
-    return IcebergPublication(services, choices, limits, files, catalog_publisher(iceberg, files))
+    files = TableFiles(services.storage, reader_uri(own.path), is_shared=own.shared)
+    catalog = catalog_publisher(iceberg, files)
+    prefix = settings.kafka.topic_prefix if own.shared else None
+    return IcebergPublication(services, choices, limits, files, catalog, prefix)
 
 
 def task_template(settings: Settings, storage: Storage) -> Task:

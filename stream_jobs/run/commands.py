@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,6 @@ from connector.foundation.errors.message import visible
 from connector.foundation.table_view import ALL_TABLES, TableView
 from stream_jobs.cuts import Cut, read_cuts
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.iceberg.metadata import tag_of
 from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.pipeline_folder import folder_of, newest_owner
 from stream_jobs.run import overview
@@ -123,9 +122,9 @@ def show_cuts(settings: Settings, out: TextIO, *, as_json: bool) -> None:
     cuts = read_cuts(storage, path)
     is_iceberg = TableOptionsResolver.of_settings(settings).is_iceberg
     record = PublicationRecord.read(storage, path) if is_iceberg else None
-    tagged = () if record is None else record.cuts
+    tags = {} if record is None else {number: record.tags.of(number) for number in record.cuts}
     if as_json:
-        print(json.dumps({"cuts": [_fields(cut, tagged) for cut in cuts]}), file=out)
+        print(json.dumps({"cuts": [_fields(cut, tags) for cut in cuts]}), file=out)
         return
     console = Console(file=out)
     if not console.is_terminal:
@@ -134,7 +133,7 @@ def show_cuts(settings: Settings, out: TextIO, *, as_json: bool) -> None:
         console.print("there is no cut yet")
         return
     table = Table(box=None, pad_edge=False)
-    for title in (*_CUT_TITLES, *(["Iceberg tag"] if tagged else [])):
+    for title in (*_CUT_TITLES, *(["Iceberg tag"] if tags else [])):
         table.add_column(title, overflow="fold")
     for cut in cuts:
         place = cut.gtid if cut.gtid is not None else cut.position
@@ -147,14 +146,14 @@ def show_cuts(settings: Settings, out: TextIO, *, as_json: bool) -> None:
             Text(visible(cut.seq)),
             f"{len(cut.tables):,}",
             Text(visible(", ".join(cut.left_out))),
-            *([tag_of(cut.number) if cut.number in tagged else ""] if tagged else []),
+            *([tags.get(cut.number, "")] if tags else []),
         )
     console.print(table)
 
 
-def _fields(cut: Cut, tagged: Collection[int]) -> dict[str, object]:
+def _fields(cut: Cut, tags: Mapping[int, str]) -> dict[str, object]:
     tables = {name: own._asdict() for name, own in cut.tables.items()}
-    tag = {"iceberg_tag": tag_of(cut.number) if cut.number in tagged else None}
+    tag = {"iceberg_tag": tags.get(cut.number)}
     times = {"source_time": _time(cut.source_time_ms), "written": _time(cut.written_ms)}
     return asdict(cut) | times | {"tables": tables} | tag
 

@@ -17,6 +17,9 @@ published can be read, also if publishing fails for days.
 *Catalog.* If there is one, it gets what has been published by path, at the end of each turn. What
 it does not take is tried again in the next one; cuts do not wait for it.
 
+*Shared.* Other pipelines publish the same tables. What they have published is not published again,
+and each has tags of its own. A snapshot stands for the commits of all, so none is a mere rewrite.
+
 *Failures.* A table that cannot be published is tried again with the next ones, and nothing else
 waits for it. If Iceberg cannot have it, it is tried again when it has changed.
 """
@@ -37,7 +40,8 @@ from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import iceberg_errors
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
-from stream_jobs.iceberg.metadata import current_id, partition_spec
+from stream_jobs.iceberg.cut_tags import CutTags
+from stream_jobs.iceberg.metadata import current_id, partition_spec, published_ms, tags
 from stream_jobs.iceberg.publisher import Occasion, TablePublisher
 from stream_jobs.iceberg.record import PublicationRecord, TableProblem
 from stream_jobs.iceberg.table_files import TableFiles
@@ -70,10 +74,12 @@ class IcebergPublication:
         limits: PublicationLimits,
         files: TableFiles,
         catalog: CatalogPublisher | None = None,
+        prefix: str | None = None,
     ) -> None:
         """Publish the mirrors of `services` for which `choices` want it, to `files` and `catalog`.
 
-        Raises MirrorError if the record of an earlier run cannot be read.
+        If pipelines share the mirror, `prefix` is that of the topics. Raises MirrorError if the
+        record of an earlier run cannot be read.
         """
         self._services = services
         self._choices = choices
@@ -82,8 +88,13 @@ class IcebergPublication:
         self._catalog = catalog
         # By path: tables that the catalog does not have as they are, and since when.
         self._unlisted: dict[str, tuple[TableSchema, float]] = {}
-        self._written = PublicationRecord.read(services.storage, services.base)
-        self._record = self._written or PublicationRecord()
+        self._tags = CutTags(prefix)
+        self._written = PublicationRecord.read(*services.folder)
+        self._record = self._written or PublicationRecord(tags=self._tags)
+        if self._record.tags != self._tags:
+            # From before pipelines shared the mirror, or since they do not. Tags stay for a time.
+            self._record = replace(self._record, cuts={}, tags=self._tags)
+        self._newest_cut = max(self._record.cuts, default=0)
         self.queue = PublicationQueue()
         # For the thread alone, by path.
         self._publishers: dict[str, TablePublisher] = {}
@@ -105,6 +116,8 @@ class IcebergPublication:
             for table in tables
             if (schema := self._published_schema(table.topic)) is not None
         )
+        # Other pipelines may have changed rows since the last version.
+        is_rewrite = is_rewrite and not self._files.is_shared
         self.queue.note(versions, cut, is_rewrite=is_rewrite)
 
     def _published_schema(self, topic: str) -> TableSchema | None:
@@ -134,7 +147,8 @@ class IcebergPublication:
             return at
         if self.queue.is_refused(schema):
             return at
-        published = self._published_ms.get(path)
+        # What is published may have come from another pipeline.
+        published = None if self._files.is_shared else self._published_ms.get(path)
         kept = None if self._catalog is None else self._catalog.kept(path)
         if kept is not None:
             # Readers of a catalog that lags see an earlier version.
@@ -146,7 +160,7 @@ class IcebergPublication:
                 if error.code is iceberg_errors.FOREIGN:
                     return at
                 raise
-            published = at if head is None else head.metadata["last-updated-ms"]
+            published = at if head is None else published_ms(head.metadata)
         return min(at, published)
 
     def publish(self) -> None:
@@ -159,9 +173,7 @@ class IcebergPublication:
                 self._commit_to_catalog()
                 self._write_record()
             return
-        facts = {} if cut is None else _facts(cut)
-        number = None if cut is None else cut.number
-        occasion = Occasion(now(), facts, number, self._kept_cuts(cut))
+        occasion = self._occasion(cut)
         with ThreadPoolExecutor(self._limits.threads) as pool:
             published = pool.map(
                 lambda item: self._publish(item[0], item[1], occasion, cut), versions.items()
@@ -177,6 +189,17 @@ class IcebergPublication:
         self._commit_to_catalog()
         self._write_record()
 
+    def _occasion(self, cut: Cut | None) -> Occasion:
+        """Return the present one: all tables have come to `cut`, if there is one."""
+        if cut is None:
+            return Occasion(now(), cuts=self._kept_cuts(None), newest_cut=self._newest_cut)
+        self._newest_cut = max(self._newest_cut, cut.number)
+        facts = _facts(cut)
+        if self._tags.prefix is not None:
+            facts["cdc.prefix"] = self._tags.prefix
+        cuts = self._kept_cuts(cut)
+        return Occasion(now(), facts, cut.number, cuts, newest_cut=self._newest_cut)
+
     def _publish_older(self) -> bool:
         """Publish what no batch of this process has changed; return whether all was looked at."""
         services = self._services
@@ -185,7 +208,9 @@ class IcebergPublication:
         except MirrorError:
             # Batches meet the same, and tell it.
             return False
-        occasion = Occasion(now(), cuts=self._kept_cuts(None))
+        # Readers must not take older cuts for some that have the tags of now.
+        self._write_record()
+        occasion = self._occasion(None)
         with ThreadPoolExecutor(self._limits.threads) as pool:
             schemas = self._published_schemas()
             list(pool.map(lambda schema: self._publish_mirror(schema, occasion), schemas))
@@ -238,14 +263,14 @@ class IcebergPublication:
             if self._catalog is not None:
                 kept = self._catalog.expect(path)
                 occasion = occasion._replace(held=None if kept is None else kept.snapshot)
-            self._publisher(path).publish(snapshot, occasion)
+            head = self._publisher(path).publish(snapshot, occasion)
         except MirrorError as error:
             return self.queue.failed(schema, error, path, version)
         except DEFECT_TYPES as error:
             return self.queue.failed(schema, table_defect(schema.name, error), path, version)
         self._published_ms[path] = occasion.at
         self._note_published(path, schema, version.since)
-        return own is None or number is not None
+        return own is None or (number is not None and self._tags.of(number) in tags(head.metadata))
 
     def _note_published(self, path: str, schema: TableSchema, since: float | None = None) -> None:
         """Note that a table is published by its path; the catalog follows."""
@@ -274,7 +299,7 @@ class IcebergPublication:
     def _publisher(self, path: str) -> TablePublisher:
         made = self._publishers.get(path)
         if made is None:
-            made = TablePublisher(self._files, path, self._limits.snapshots)
+            made = TablePublisher(self._files, path, self._limits.snapshots, self._tags)
             self._publishers[path] = made
         return made
 
@@ -336,7 +361,7 @@ class IcebergPublication:
             return
         with suppress(MirrorError):
             # It is written with the next change; batches meet the same error.
-            record.write(self._services.storage)
+            record.write(self._services.folder.storage)
             self._record = self._written = record
 
 

@@ -185,9 +185,9 @@ class Overview:
         aside = QuarantineFiles(*self._folder)
         records, requests = aside.records(), aside.requests()
         if self._choices.is_iceberg:
-            own = PublicationRecord.read(self._storage, self._base)
+            own = PublicationRecord.read(*self._folder)
             self._published = own or self._published
-        self._has_older = PublicationRecord.is_there(self._storage)
+        self._has_older = PublicationRecord.is_there(self._folder.storage)
         topics = {
             topic
             for topic in {*self._registry.topics(), *records}

@@ -14,7 +14,8 @@ from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
-from stream_jobs.iceberg.metadata import tag_of, tags
+from stream_jobs.iceberg.cut_tags import ALONE
+from stream_jobs.iceberg.metadata import tags
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.pipeline_folder import folder_of
 from stream_jobs.settings import Settings as JobSettings
@@ -217,7 +218,7 @@ class _Run:
             return None
         files = TableFiles(self._storage, reader_uri(self._root))
         head = files.load(path)
-        snapshot = None if head is None else tags(head.metadata).get(tag_of(self._cut.number))
+        snapshot = None if head is None else tags(head.metadata).get(ALONE.of(self._cut.number))
         if snapshot is None:
             return None
         location = files.location(path)

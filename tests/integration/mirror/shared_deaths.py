@@ -5,6 +5,8 @@ of the mirror. Writers change rows. The jobs are killed in turn, each while it c
 reaches one server after the other, with a column, a wider type and a dropped column, and tables of
 one server are emptied. One job stands still between its tasks and its commit while another process
 of its pipeline takes over: it must commit nothing. In the end, `verify` compares each pipeline.
+
+With `--iceberg`, both jobs publish all tables, too, which readers open all the while.
 """
 
 from __future__ import annotations
@@ -30,12 +32,14 @@ from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
 from stream_jobs.pipeline_folder import folder_of
 from stream_jobs.run.assembly import batch_applier
+from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.settings import load_settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables.quarantine_files import QuarantineFiles
 from tests.chaos.mirror import job as processes
 from tests.integration.harness import toml_value, wait_until, write_config
 from tests.integration.mirror.conftest import follow_topics, run_in_process
+from tests.integration.mirror.shared_iceberg import Looker, differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,6 +67,7 @@ _SPAN: Final = 10
 _MEMORY: Final = "256M"
 _VERIFY_SECONDS: Final = 600.0
 _TAKEOVER_SECONDS: Final = 120.0
+_PUBLISH_SECONDS: Final = 0.3
 
 
 def _created(table: str) -> str:
@@ -117,9 +122,12 @@ class Writer(threading.Thread):
 class Pipeline:
     """A server, its connector, and a job that shares the mirror."""
 
-    def __init__(self, folder: Path, prefix: str, source: Endpoint, broker: Endpoint) -> None:
+    def __init__(
+        self, folder: Path, prefix: str, source: Endpoint, broker: Endpoint, formats: list[str]
+    ) -> None:
         """Create the tables, and start both."""
         self.prefix = prefix
+        self._formats = formats
         self.source = source
         self._folder = folder
         values = ", ".join(f"({key}, {key}, 'old')" for key in _FIRST_KEYS)
@@ -164,6 +172,9 @@ topic_prefix = "{self.prefix}"
 shared = true
 path = {toml_value(str(self._folder / "mirror"))}
 index_folder = {toml_value(str(self._folder / "indexes"))}
+formats = {toml_value(self._formats)}
+[iceberg]
+every_seconds = {_PUBLISH_SECONDS}
 {tables}"""
 
     def execute(self, *statements: str) -> None:
@@ -284,8 +295,9 @@ def run(directory: Path, options: argparse.Namespace) -> list[str]:
             for prefix in _PREFIXES
         ]
         pipelines = []
+        formats = ["delta", "iceberg"] if options.iceberg else ["delta"]
         for prefix, server in zip(_PREFIXES, servers, strict=True):
-            own = Pipeline(directory, prefix, server.endpoint, broker.endpoint)
+            own = Pipeline(directory, prefix, server.endpoint, broker.endpoint, formats)
             stack.callback(own.end)
             pipelines.append(own)
         writers = [
@@ -298,8 +310,9 @@ def run(directory: Path, options: argparse.Namespace) -> list[str]:
             lambda: "the tables are not there",
             _VERIFY_SECONDS,
         )
-        for writer in writers:
-            writer.start()
+        looker = Looker(directory / "mirror", _MODES)
+        for thread in (*writers, looker):
+            thread.start()
         eu, us = pipelines
 
         def strike() -> None:
@@ -322,6 +335,10 @@ def run(directory: Path, options: argparse.Namespace) -> list[str]:
         writers[0].stop()
         for own in pipelines:
             wrong += own.wrong()
+        wrong += looker.stop()
+        if options.iceberg:
+            wrong += differences(directory / "mirror", _MODES, _PREFIXES)
+            print(f"tables opened as Iceberg: {looker.looks}")
         changes = [writer.changes for writer in writers]
         print(f"{changes} changes, {4 * options.kills} kills, versions: {_versions(directory)}")
     return wrong
@@ -345,7 +362,11 @@ def _apply(config: Path, mark: Path | None) -> None:
 
     applier = batch_applier(settings, client, run_tasks, lambda: 2)
     try:
-        follow_topics(settings, applier, threading.Event(), note)
+        with contextlib.ExitStack() as stack:
+            if applier.iceberg is not None:
+                every = settings.iceberg.every_seconds
+                stack.enter_context(publishing(applier.iceberg, every, lambda: None))
+            follow_topics(settings, applier, threading.Event(), note)
     except MirrorError as error:
         print(error, file=sys.stderr, flush=True)
         raise
@@ -357,6 +378,7 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=10, help="in each of four phases")
     parser.add_argument("--pause-seconds", type=float, default=0.02, help="between statements")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--iceberg", action="store_true", help="in both formats")
     parser.add_argument("--keep", type=Path, help="a folder for the files")
     parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--stop", type=Path, help=argparse.SUPPRESS)

@@ -17,5 +17,7 @@ pytestmark = pytest.mark.kafka
 KILLS = length(short=1, full=5)
 
 
-def test_each_shard_has_the_rows_of_its_source(tmp_path: Path) -> None:
-    assert run(tmp_path, options_of(["--kills", str(KILLS)])) == []
+@pytest.mark.parametrize("formats", ["delta", "iceberg"])
+def test_each_shard_has_the_rows_of_its_source(tmp_path: Path, formats: str) -> None:
+    options = ["--iceberg"] if formats == "iceberg" else []
+    assert run(tmp_path, options_of(["--kills", str(KILLS), *options])) == []

@@ -21,7 +21,7 @@ from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError, delta_errors, job_errors, shard_errors
-from stream_jobs.errors.shard_errors import SHARED_ICEBERG, SHARED_TABLES
+from stream_jobs.errors.shard_errors import SHARED_CATALOG, SHARED_TABLES
 from stream_jobs.pipeline_folder import pipeline_folder
 from stream_jobs.run import cut_coordinator
 from stream_jobs.run.commands import show_cuts, show_status
@@ -61,6 +61,7 @@ class Pipeline:
         self.kafka = Kafka(broker.endpoint.bootstrap, f"{value}{uuid.uuid4().hex[:8]}")
         self.job = Job(self.kafka, folder)
         self.is_shared = True
+        self.formats = ["delta"]
 
     def sections(self, value: str = "", **choices: Any) -> dict[str, Any]:
         """The settings: each table is the shard with the name of the pipeline, or `value`."""
@@ -68,7 +69,11 @@ class Pipeline:
         table = {"match": ["shop.*"], "name": "shop.{table}", "shard": shard, **choices}
         checkpoint = str(self.job.folder / f"checkpoint_{self.value}")
         return {
-            "mirror": {"shared": self.is_shared, "checkpoint": checkpoint},
+            "mirror": {
+                "shared": self.is_shared,
+                "checkpoint": checkpoint,
+                "formats": self.formats,
+            },
             "tables": [table],
         }
 
@@ -412,8 +417,9 @@ def test_settings_of_a_shared_mirror_that_cannot_be_meant_are_refused(tmp_path: 
         (SHARED_TABLES, shared, []),
         (SHARED_TABLES, shared, [shard, alone]),
         (SHARED_TABLES, shared, [{**alone, "skip": True}]),
-        (SHARED_ICEBERG, {**shared, "formats": ["delta", "iceberg"]}, [shard]),
-        (SHARED_ICEBERG, shared, [{**shard, "formats": ["delta", "iceberg"]}]),
+        (SHARED_CATALOG, {**shared, "formats": ["delta", "iceberg"]}, [shard]),
+        (SHARED_CATALOG, shared, [{**shard, "formats": ["delta", "iceberg"]}]),
     ):
-        text = refused(tmp_path, {"mirror": mirror, "tables": tables})
+        catalog = {"catalog": "http://127.0.0.1:1"} if code is SHARED_CATALOG else {}
+        text = refused(tmp_path, {"mirror": mirror, "tables": tables, "iceberg": catalog})
         assert text_of(code) in text

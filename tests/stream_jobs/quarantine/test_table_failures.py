@@ -62,7 +62,7 @@ ENDS_THE_JOB = (
     shard_errors.SHARD_CLUSTER,
     shard_errors.SHARD_REPLICA,
     shard_errors.SHARED_TABLES,
-    shard_errors.SHARED_ICEBERG,
+    shard_errors.SHARED_CATALOG,
     catalog_errors.UNUSABLE,
 )
 # They are no errors.
