@@ -98,7 +98,8 @@ BUSY = ErrorCode(
     "try again when fewer transactions change the table at the same time",
     end=End.COMMAND,
     cause="MySQL does not tell whether a snapshot has a transaction that was being committed when "
-    "it was taken.",
+    "it was taken. Of a table of another program, its rows tell, unless the transaction has "
+    "changed very many, or rows that are not in the log as a whole.",
     example={"count": 10},
 )
 TOO_LONG = ErrorCode(

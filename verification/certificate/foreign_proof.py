@@ -13,28 +13,32 @@ known, and the moment is looked for:
 A version that has rows of different age, or half a transaction, has no such moment.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from threading import Event
 from typing import Final
 
 from connector.foundation.settings.sections import SourceSettings
 from connector.stream.snapshot.jobs import PlanJob
 from connector.stream.snapshot.table_plan import plan
-from connector.stream.snapshot.watermark import DeliveredPosition
+from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition
 from connector.stream.source.information_schema import read_definition
 from connector.stream.source.select_session import SelectSession
 from stream_jobs.errors import MirrorError
 from verification import verify_errors
 from verification.certificate import certificate_errors, range_sums
 from verification.certificate.logged_sums import EqualMoment, LoggedSums
+from verification.digests import Digest, digest_pairs
 from verification.foreign.column_mapping import ColumnMapping
+from verification.foreign.row_states import Value
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.target import VersionedTarget
 from verification.foreign.target_rows import TargetRows
 from verification.key_ranges import KeyNumber, KeyRanges
-from verification.keyless_check import SnapshotPosition, take_snapshot
+from verification.keyless_check import take_snapshot
 from verification.row_text import RowText, columns_without_text
+from verification.source_table import RowKey
 
 _SNAPSHOTS_MAX: Final = 10
 
@@ -90,7 +94,7 @@ class ForeignProof:
         statements = range_sums.SourceSql(source.selected.quoted_name, self._key, self._text)
         log = LoggedSums(self._settings, source, self._mapping, self._text, since_us)
         with source.open_session() as session:
-            taken = self._taken(session, log, ranges)
+            end = self._end_of_snapshot(session, log, ranges)
             theirs = self._source_sums(session, statements, ranges)
         own = self._target_sums(rows, ranges)
         if own is None:
@@ -99,7 +103,7 @@ class ForeignProof:
             place: [int(theirs.rows[place] - own.rows[place]), *_more(theirs, own, place)]
             for place in range(len(ranges))
         }
-        moment = log.equal_moment(more, taken)
+        moment = log.equal_moment(more, end)
         if moment is None:
             return None
         named = None if self._key is None else (self._mapping.key[0], self._key)
@@ -112,17 +116,32 @@ class ForeignProof:
             range_sums.duckdb_sql(self._text, named, ranges, ""),
         )
 
-    def _taken(
+    def _end_of_snapshot(
         self, session: SelectSession, log: LoggedSums, ranges: KeyRanges
-    ) -> SnapshotPosition:
-        """Take a snapshot, some times if nobody knows what it has of the table's changes."""
+    ) -> LogPosition:
+        """Take a snapshot, some times if nobody knows what it has of the table's changes.
+
+        Return where the log ends for it.
+        """
+        rows_of = partial(self._rows_of, session)
         for _ in range(_SNAPSHOTS_MAX):
-            taken = take_snapshot(session, DeliveredPosition(None, None))
-            log.read(ranges)
-            if log.tells(taken):
-                return taken
+            log.read(ranges, take_snapshot(session, DeliveredPosition(None, None)))
+            end = log.end_of_snapshot(rows_of)
+            if end is not None:
+                return end
         facts = {"table": self._source.schema.name, "count": _SNAPSHOTS_MAX}
         raise MirrorError(certificate_errors.BUSY, **facts)
+
+    def _rows_of(
+        self, session: SelectSession, keys: Mapping[Digest, RowKey]
+    ) -> dict[Digest, Value]:
+        """Return the rows that a session sees of some keys; None for each key without one."""
+        mapping = self._mapping
+        found: dict[Digest, Value] = dict.fromkeys(keys)
+        for rows in self._source.rows_in(session, list(keys.values())):
+            data = mapping.of_source(rows)
+            found |= zip(digest_pairs(mapping.keys(data)), mapping.values(data), strict=True)
+        return found
 
     def _source_sums(
         self, session: SelectSession, statements: range_sums.SourceSql, ranges: KeyRanges

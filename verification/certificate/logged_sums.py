@@ -5,6 +5,7 @@ is taken away, and what it has taken away is added.
 """
 
 from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -20,18 +21,23 @@ from connector.replication.log_search import add_gtid
 from connector.stream.snapshot.watermark import LogPosition
 from stream_jobs.errors import MirrorError
 from verification.certificate import range_sums
+from verification.certificate.open_changes import OpenChanges
+from verification.digests import Digest
 from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.log_states import ROLLBACKS, change_of, statement_on, with_times
 from verification.foreign.logged_rows import LoggedImages, LoggedRows, Take
-from verification.foreign.row_states import Change
+from verification.foreign.row_states import Change, Value
 from verification.foreign.source_log import log_since, opened_log, require_row_log
 from verification.foreign.source_rows import SourceRows
 from verification.key_ranges import KeyRanges
 from verification.keyless_check import SnapshotPosition
 from verification.row_text import RowText
+from verification.source_table import RowKey
 
 _US: Final = 1_000_000
+# Of which a snapshot is asked for its rows.
+_KEYS_MAX: Final = 10_000
 
 # Of a range: rows, and the two sums.
 RangeDifference = list[int]
@@ -92,13 +98,18 @@ class LoggedSums:
         self._every: list[Beginning] = []
         self._own: list[TableTransaction] = []
         self._by_name: dict[str, TableTransaction] = {}
+        # Those of which nobody knows whether the first snapshot has them, and all later ones.
+        self._open = OpenChanges(mapping)
+        self._moment = SnapshotPosition(None, LogPosition(0, 0))
 
-    def read(self, ranges: KeyRanges) -> None:
+    def read(self, ranges: KeyRanges, moment: SnapshotPosition) -> None:
         """Read on up to the end of the log; `ranges` are always the same.
 
-        Raises the errors of a server, EventError, and MirrorError if the columns were changed.
+        Keep what a snapshot of this `moment` perhaps has, and what comes later. Raises the errors
+        of a server, EventError, and MirrorError if the columns were changed.
         """
         times: dict[tuple[str, int], int] = {}
+        self._moment = moment
 
         def take(images: LoggedImages) -> None:
             self._take(images, ranges)
@@ -108,26 +119,44 @@ class LoggedSums:
             end_us = self._source.server_time_us()
             for transaction in transactions_of(with_times(log.events(), times)):
                 committed = times.pop((transaction.file, transaction.position), 0)
-                self._read(transaction, change_of(transaction, committed, end_us), take)
+                change = change_of(transaction, committed, end_us)
+                self._read(transaction, change, take)
         self._rows.finish(take)
         self._position = f"{log.name}:{log.position}"
 
-    def tells(self, moment: SnapshotPosition) -> bool:
-        """Return whether it is known which of the transactions a snapshot has."""
-        places = ((own.beginning.place, own.beginning.gtid) for own in self._own)
-        return None not in (moment.has_transaction(*place) for place in places)
+    def end_of_snapshot(
+        self, rows_of: Callable[[Mapping[Digest, RowKey]], Mapping[Digest, Value]]
+    ) -> LogPosition | None:
+        """Return where the log ends for the snapshot of the last `read`; None if nobody knows.
+
+        `rows_of` returns the rows that the snapshot has of some keys, None for each other key.
+        """
+        end = self._moment.position
+        before = [own for own in self._own if own.beginning.place < end]
+        known = [self._has(own) for own in before]
+        if None not in known:
+            return end
+        perhaps = before[known.index(None) :]
+        places = [own.change.place for own in perhaps]
+        keys = self._open.keys_of(places)
+        if len(keys) > _KEYS_MAX or any(own.is_opaque for own in perhaps):
+            return None
+        count = self._open.count_in(places, rows_of(keys))
+        if count is None:
+            return None
+        return end if count == len(perhaps) else perhaps[count].beginning.place
 
     def equal_moment(
-        self, more: dict[int, RangeDifference], moment: SnapshotPosition
+        self, more: dict[int, RangeDifference], end: LogPosition
     ) -> EqualMoment | None:
         """Return the last moment at which a snapshot had no `more` than the other side has.
 
-        `more` has what the snapshot of `moment` has more, by the places of ranges. None if the log
-        has no such moment.
+        `more` has what the snapshot, for which the log ends at `end`, has more, by the places of
+        ranges. None if the log has no such moment.
         """
         left = {place: list(numbers) for place, numbers in more.items() if any(numbers)}
-        own = [each for each in self._own if each.beginning.place < moment.position]
-        end, changes = moment.position, 0
+        own = [each for each in self._own if each.beginning.place < end]
+        changes = 0
         while left and own:
             last = own.pop()
             if last.is_opaque:
@@ -178,6 +207,11 @@ class LoggedSums:
         if own.change.place not in self._by_name:
             self._by_name[own.change.place] = own
             self._own.append(own)
+            if self._open.steps or not self._has(own):
+                self._open.steps[own.change.place] = {}
+
+    def _has(self, own: TableTransaction) -> bool | None:
+        return self._moment.has_transaction(own.beginning.place, own.beginning.gtid)
 
     def _is_opaque(self, body: EventBody, own: TableTransaction) -> bool:
         """Return whether an event of a transaction hides what this has changed in the table.
@@ -200,6 +234,7 @@ class LoggedSums:
 
     def _take(self, images: LoggedImages, ranges: KeyRanges) -> None:
         """Add images to what their transactions have changed."""
+        self._open.take(images, self._rows)
         hashes = range_sums.hashes(self._text.of_rows(images.data)).tolist()
         places = range_sums.places_of(images.data, self._key, ranges).tolist()
         for number, place in enumerate(places):

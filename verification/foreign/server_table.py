@@ -44,10 +44,19 @@ class ServerTable:
         self.estimated_rows = int(row.get("estimated") or 0)
         self.row_bytes = int(row.get("size") or 0)  # about, on average
 
-    def rows(self, where: str, names: Collection[str] | None = None) -> Iterator[pa.Table]:
-        """Yield the rows of a condition, some at a time: all columns, or those of `names`."""
+    def rows(
+        self,
+        where: str,
+        names: Collection[str] | None = None,
+        session: SelectSession | None = None,
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of a condition, some at a time: all columns, or those of `names`.
+
+        A `session` reads them as it sees them.
+        """
         sql = select_rows(self.selected, (), where)
-        for chunk, _ in self._session.read_chunks(sql, self.selected.writer(), _BYTES):
+        own = session or self._session
+        for chunk, _ in own.read_chunks(sql, self.selected.writer(), _BYTES):
             yield from self.typed(chunk, names)
 
     def typed(self, chunk: Chunk, names: Collection[str] | None = None) -> Iterator[pa.Table]:

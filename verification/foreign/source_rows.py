@@ -18,6 +18,7 @@ from connector.stream.snapshot.keyset import can_be_paged, select_chunk
 from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
 from connector.stream.snapshot.table_state import KeyRange
+from connector.stream.source.select_session import SelectSession
 from verification.foreign.server_table import ServerTable
 from verification.key_ranges import KeyNumber, KeyRanges
 from verification.patience import Patience
@@ -87,6 +88,11 @@ class SourceRows:
         """Yield the rows with these keys."""
         for where in self._table.conditions(keys):
             yield from self.session.again(partial(self._all, where))
+
+    def rows_in(self, session: SelectSession, keys: Sequence[RowKey]) -> Iterator[pa.Table]:
+        """Yield the rows with these keys as a session sees them."""
+        for where in self._table.conditions(keys):
+            yield from self._table.rows(where, session=session)
 
     def _all(self, where: str) -> list[pa.Table]:
         return list(self._table.rows(where))

@@ -16,7 +16,7 @@ from pyiceberg.schema import assign_fresh_schema_ids
 
 from connector.binlog.gtid import GtidSet
 from connector.replication.server.addresses import source_settings
-from connector.stream.snapshot.watermark import LogPosition
+from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition, log_end
 from local_stack import connect
 from stream_jobs.errors import MirrorError
 from tests import forked_command
@@ -34,13 +34,14 @@ from verification.foreign.delta_target import DeltaTarget
 from verification.foreign.foreign_check import ForeignLimits
 from verification.foreign.guess import MappingGuess
 from verification.foreign.table_choice import ColumnChoice, read_choice
-from verification.keyless_check import SnapshotPosition
+from verification.keyless_check import SnapshotPosition, take_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from subprocess import CompletedProcess
 
+    from connector.stream.source.select_session import SelectSession
     from local_stack import MariadbServer, MysqlServer
     from tests.integration.verification.foreign_tables import Row
 
@@ -365,6 +366,7 @@ def test_no_moment_is_computed_that_the_log_does_not_tell(
     with proof(table) as (own, since):
         assert own.run(since) is None
     unknown = SnapshotPosition(GtidSet.parse(""), LogPosition(1 << 20, 0))
+    table.execute("SET binlog_row_image = MINIMAL", change.format(7))
     with proof(table) as (own, since), monkeypatch.context() as patched:
         patched.setattr(foreign_proof, "take_snapshot", lambda *_: unknown)
         with pytest.raises(MirrorError) as caught:
@@ -387,6 +389,47 @@ def test_no_moment_is_computed_that_the_log_does_not_tell(
     with proof(table) as (own, since), pytest.raises(MirrorError) as caught:
         own.run(since)
     assert caught.value.code == foreign_errors.TABLE_CHANGED
+
+
+CHANGES = (
+    "UPDATE orders SET note = 'new' WHERE id = 3",
+    "UPDATE orders SET note = 'newer' WHERE id IN (3, 4)",
+    "DELETE FROM orders WHERE id = 5",
+    "INSERT INTO orders (id, note) VALUES (5, 'again'), (90, 'more')",
+    "UPDATE orders SET id = 91 WHERE id = 6",
+)
+
+
+@pytest.mark.parametrize("count", range(len(CHANGES) + 1))
+def test_a_snapshot_tells_which_transactions_it_has_that_were_being_committed(
+    mysql_server: MysqlServer,
+    database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    count: int,
+) -> None:
+    table = CertifiedTable(mysql_server.endpoint, database, tmp_path / "orders")
+    table.execute(
+        DEFINITION.replace(", weight DOUBLE", ""),
+        "INSERT INTO orders (id, note) VALUES "
+        + ", ".join(f"({number}, 'row é,{number}')" for number in range(1, 10)),
+    )
+    foreign_tables.write(table.path, typed([{**r, "weight": 0} for r in table.rows()]))
+    before = table.gtid_set()
+
+    def take_meanwhile(session: SelectSession, delivered: DeliveredPosition) -> SnapshotPosition:
+        executed = GtidSet.parse(before)
+        table.execute(*CHANGES[:count])
+        take_snapshot(session, delivered)
+        table.execute(*CHANGES[count:])
+        return SnapshotPosition(executed, log_end(session))
+
+    monkeypatch.setattr(foreign_proof, "take_snapshot", take_meanwhile)
+    with proof(table) as (own, since):
+        proven = own.run(since)
+    assert proven is not None
+    assert proven.moment.gtid_set == before
+    assert proven.moment.changes == (0, 1, 3, 4, 6, 7)[count]
 
 
 @full_only
