@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import io
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pyarrow as pa
 import pytest
 
@@ -71,3 +75,50 @@ def test_options_of_a_url_replace_those_of_the_driver() -> None:
         with pytest.raises((MirrorError, SourceUnavailable)) as raised:
             opened("clickhouse:…", f"{place}?{option}")
         assert raised.value.code is code
+
+
+class _Breaking(BaseHTTPRequestHandler):
+    """Answers as ClickHouse does, but ends in the middle of rows."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        """Be silent."""
+
+    def do_POST(self) -> None:
+        query = self.rfile.read(int(self.headers["content-length"]))
+        if b"ArrowStream" in query:
+            rows, table = io.BytesIO(), pa.table({"0": [1, 2, 3]})
+            with pa.ipc.new_stream(rows, table.schema) as writer:
+                writer.write_table(table)
+                writer.write_table(table)
+            part = rows.getvalue()[:-100]
+            self.send_response(200)
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
+            self.close_connection = True
+            return
+        answer = b"25.3.1.1\tUTC\n" if b"version()" in query else b""
+        self.send_response(200)
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+
+def test_a_server_that_ends_in_the_middle_of_rows_is_away() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Breaking) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            place = f"//audit:secret@127.0.0.1:{server.server_port}/shop.orders"
+            target = opened("clickhouse://audit@127.0.0.1/shop.orders", place)
+            column = column_of("id", "Int64", "`id`", is_text=True)
+            with pytest.raises(SourceUnavailable) as raised:
+                list(target._dialect.rows([column], "", ()))
+            target.close()
+        finally:
+            server.shutdown()
+            thread.join()
+    assert raised.value.code is foreign_errors.TARGET_AWAY
+    assert "Connection broken" in str(raised.value)
