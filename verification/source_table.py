@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from connector.foundation.contract import SchemaColumn
+from connector.foundation.errors import ConnectorError, SourceRefused, UnsupportedChange
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.read_pace import chunk_rows
 from connector.stream.snapshot import jobs
@@ -139,6 +140,25 @@ def table_plan(
     """Look at a table, by database and name; raises as `SelectedTable.describe` does."""
     one_range = settings.model_copy(update={"connections": 1})
     return plan(session, jobs.PlanJob(0, *name), one_range)
+
+
+def altered_error(
+    session: SelectSession, planned: SelectedTable, error: ConnectorError
+) -> ConnectorError:
+    """Return that a table is not the `planned` one any more, because of which there was an error.
+
+    Return `error` itself if it still is. Raises SourceUnavailable if the source is away.
+    """
+    if not isinstance(error, (SourceRefused, MirrorError)):
+        return error
+    schema = planned.schema
+    try:
+        now = SelectedTable.describe(session, schema.database, schema.table)
+    except (SourceRefused, UnsupportedChange):
+        now = None
+    if now == planned:
+        return error
+    return MirrorError(verify_errors.ALTERED, table=schema.name, why=error)
 
 
 class SourceTable:

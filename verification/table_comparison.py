@@ -37,7 +37,7 @@ from verification.report import TableResult
 from verification.row_origins import RowOrigins
 from verification.side import Side
 from verification.side_factory import SideFactory
-from verification.source_table import RowKey, SourceTable, table_plan
+from verification.source_table import RowKey, SourceTable, altered_error, table_plan
 from verification.table_check import Limits, TableCheck
 from verification.table_definitions import DefinedTable, TableName
 
@@ -118,7 +118,12 @@ class TableComparison:
                 result.began_at = self._pipeline.moment()
             kept = self._kept.pop(name, None)
             source, own = kept or (self._source(database, table, defined), None)
-            self._compare(source, own, result, scope)
+            try:
+                self._compare(source, own, result, scope)
+            except ConnectorError as error:
+                if error.code in _LEFT_OUT:
+                    raise
+                raise altered_error(self._pipeline.session, source.selected, error) from error
         except ConfigError:
             raise
         except AllRowsError:

@@ -212,6 +212,15 @@ UNFIT_ROW = ErrorCode(
     cause="The row has a value that the mirror does not take, such as a zero date.",
     example={"why": "the column at is a date that Spark cannot hold"},
 )
+ALTERED = ErrorCode(
+    "V187",
+    "table {table} was altered, renamed or dropped while it was compared: {why:what}",
+    "compare it again; with --forever, that happens in the next round",
+    end=End.COMMAND,
+    cause="The table at the source has other columns or another key than when its comparison "
+    "began, or there is no such table any more.",
+    example={"why": "it has other columns, or another key"},
+)
 COLUMN_GONE = ErrorCode(
     "V212",
     "table {table}: its mirror does not have the column {column} any more",

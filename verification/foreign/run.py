@@ -13,6 +13,7 @@ from connector.foundation.settings.sections import (
 )
 from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.source.select_session import SelectSession
+from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
 from verification.foreign.foreign_report import ForeignResult
@@ -23,6 +24,7 @@ from verification.foreign.source_rows import SourceRows
 from verification.foreign.table_choice import TableChoice, matching
 from verification.patience import Patience
 from verification.same_server import SameServer
+from verification.source_table import altered_error
 
 Show = Callable[[str, int, int], None]
 
@@ -90,7 +92,12 @@ def verify_tables(
             # Each table has a session of its own: if one breaks, the next table can be compared.
             name = choice.database, choice.table
             with patience.again(partial(SourceRows, server, patience, name, pace)) as rows:
-                compared(OneTable(source, rows, choice, limits, result), show)
+                try:
+                    compared(OneTable(source, rows, choice, limits, result), show)
+                except ConnectorError as error:
+                    if error.code is foreign_errors.TABLE_CHANGED:
+                        raise
+                    raise altered_error(rows.session, rows.selected, error) from error
         except ConfigError:
             raise
         except ConnectorError as error:
