@@ -53,6 +53,9 @@ class DuckDB:
         return self._session.fetchall()
 
     def rows(self, folder: Path, snapshot: int | None = None) -> Rows:
+        # With its cache of files, it takes one vector for another if it has read a part of their
+        # file for a later snapshot.
+        self._session.execute(f"SET enable_external_file_cache = {snapshot is None}")
         which = "" if snapshot is None else f", snapshot_from_id => {snapshot}"
         found = self._session.execute(f"SELECT * FROM iceberg_scan('{folder}'{which})")
         return sorted_rows(found.to_arrow_table())

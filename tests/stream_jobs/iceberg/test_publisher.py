@@ -208,6 +208,21 @@ def test_a_publish_writes_little_beside_a_megabyte_of_rows(storage: LocalStorage
     assert sum(written.values()) <= 0.03 * 2**20, written
 
 
+def test_duckdb_reads_an_older_snapshot_after_a_newer_one_without_its_cache(
+    sample: Sample, published: Published, duckdb: DuckDB
+) -> None:
+    one, two, three = (sample.append(range(40 * n, 40 * n + 40)) for n in range(3))
+    published.publish(sample.table)
+    sample.kill(**{one.path: [1, 2, 3], two.path: [5], three.path: [7]})
+    published.publish(sample.table)
+    older = sample.table.snapshot.version
+    sample.kill(**{one.path: [6], two.path: [8]})
+    published.publish(sample.table)
+    for version in (sample.table.snapshot.version, older):
+        rows = delta_rs_rows(published.delta, version)
+        assert duckdb.rows(published.folder, version) == rows
+
+
 def test_row_ids_do_not_overlap(sample: Sample, published: Published) -> None:
     for number in range(20):
         file = sample.append(range(number * 10, number * 10 + number + 1))

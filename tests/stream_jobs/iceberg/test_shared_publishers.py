@@ -350,20 +350,22 @@ def test_a_hint_that_is_written_late_names_the_newest_change(story: Story, duckd
 
 
 @pytest.mark.parametrize(
-    ("before", "minutes"),
+    ("before", "minutes", "count"),
     [
-        ("read _iceberg/shop/t/metadata/version-hint.text", 60),
-        ("write _iceberg/shop/t/metadata/v2.metadata.json", 4),
-        ("write _iceberg/shop/t/metadata/v2.metadata.json", 7),
-        ("write _iceberg/shop/t/metadata/snap-", 60),
+        ("read _iceberg/shop/t/metadata/version-hint.text", 60, 12),
+        ("write _iceberg/shop/t/metadata/v2.metadata.json", 0, 12),
+        ("write _iceberg/shop/t/metadata/v2.metadata.json", 4, 12),
+        # What has its number is deleted meanwhile.
+        ("write _iceberg/shop/t/metadata/v2.metadata.json", 60, 30),
+        ("write _iceberg/shop/t/metadata/snap-", 60, 30),
     ],
 )
 def test_a_process_that_is_late_publishes_after_what_others_have(
-    story: Story, duckdb: DuckDB, before: str, minutes: int
+    story: Story, duckdb: DuckDB, before: str, minutes: int, count: int
 ) -> None:
     late = begun(story, before)
-    for _ in range(25):
-        story.clock.ms += minutes * 60_000 // 25
+    for _ in range(count):
+        story.clock.ms += minutes * 60_000 // count
         publish(story, 1)
     newest = story.numbers()[-1]
     while not late.is_over:
@@ -371,6 +373,21 @@ def test_a_process_that_is_late_publishes_after_what_others_have(
     story.settle()
     assert story.numbers()[-1] in (newest, newest + 1)
     story.check(duckdb)
+
+
+def test_readers_of_a_state_have_its_files_for_minutes(story: Story) -> None:
+    """Also those of snapshots that have expired since."""
+    for _ in range(SNAPSHOTS):
+        story.clock.ms += LONG_MS
+        publish(story, 0)
+    entries = story.document(story.numbers()[-1])["snapshots"]
+    story.clock.ms += LONG_MS
+    for number in range(3 * SNAPSHOTS):
+        publish(story, number % 2)
+    kept = {entry["snapshot-id"] for entry in story.document(story.numbers()[-1])["snapshots"]}
+    assert not kept & {entry["snapshot-id"] for entry in entries}
+    names = [entry["manifest-list"].rpartition("/")[2] for entry in entries]
+    assert [name for name in names if not (story.folder / "metadata" / name).exists()] == []
 
 
 def test_files_that_nothing_names_go(story: Story, duckdb: DuckDB) -> None:
