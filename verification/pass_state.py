@@ -17,6 +17,7 @@ from verification.digests import Digest
 from verification.key_ranges import EqualRanges
 from verification.key_texts import decode_keys
 from verification.report import Difference, TableResult
+from verification.same_server import SameServer
 from verification.source_moment import SourceMoment
 from verification.source_table import RowKey
 from verification.state_file import NOT_OURS, StateFile, different_keys
@@ -25,6 +26,7 @@ _FORMAT: Final = 2
 _SECONDS: Final = 2.0
 # With more finished tables, the file is not written for each of them.
 _ALWAYS_WRITTEN: Final = 100
+_TARGET: Final = "transactions of the replica"
 # What the file has of a result as it is.
 _PLAIN: Final = (
     "rows", "mirror_rows", "summed_rows", "missing_columns", "version", "transaction", "seconds",
@@ -51,11 +53,16 @@ class _Begun(NamedTuple):
 class PassState:
     """One pass, and its file. Several threads may use it."""
 
-    def __init__(self, path: Path, of: Mapping[str, object]) -> None:
+    def __init__(
+        self, path: Path, of: Mapping[str, object], target: SameServer | None = None
+    ) -> None:
         """Begin a pass that compares what `of` says, or go on with the one at `path`.
 
-        Raises ConfigError if the file is of another comparison, or cannot be used.
+        `target` is the server of a replica. Raises ConfigError if the file is of another
+        comparison, or cannot be used, and SourceUnavailable if the server of the replica lacks
+        what it had then.
         """
+        self._target = target
         self._file = StateFile(path, _FORMAT, of)
         # By the keys that `report.key_of` gives tables.
         self._finished: dict[str, dict[str, Any]] = {}
@@ -142,7 +149,8 @@ class PassState:
 
     def _write(self) -> None:
         begun = {name: own.to_json() for name, own in self._begun.items()}
-        self._file.write({"finished": self._finished, "begun": begun})
+        known = {} if self._target is None else {_TARGET: self._target.transactions}
+        self._file.write({"finished": self._finished, "begun": begun, **known})
         self._written_at = time.monotonic()
 
     def end(self) -> None:
@@ -157,7 +165,8 @@ class PassState:
             self.write()
 
     def _read(self) -> None:
-        state = self._file.read("finished", "begun")
+        members = () if self._target is None else (_TARGET,)
+        state = self._file.read("finished", "begun", *members)
         if state is None:
             return
         try:
@@ -165,3 +174,5 @@ class PassState:
             self._begun = {name: _Begun.of_json(own) for name, own in state["begun"].items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._file.unusable(NOT_OURS) from error
+        if self._target is not None:
+            self._target.require_transactions(str(state[_TARGET]))

@@ -117,7 +117,7 @@ class ReplicaSide:
         self.late_columns: list[str] = []
         self.rows_without_change = 0
         self._patience = patience
-        self._same = SameServer(server.open_session)
+        self._same = server.same()
         self._session = LastingSession(self._same.open_session, patience)
         if not server.was_reached:
             # What was never there is not waited for.
@@ -323,6 +323,8 @@ class ReplicaServer:
         # The database of a table there.
         self.database = job.replica.database
         self.was_reached = False
+        # Of all tables, if there is one.
+        self._same: SameServer | None = None
         self.name = f"target {self._login.host}:{self._login.port}"
 
     def open_session(self) -> SelectSession:
@@ -334,6 +336,21 @@ class ReplicaServer:
         session.name = self.name
         self.was_reached = True
         return session
+
+    @property
+    def uuid(self) -> str:
+        """The UUID of the server on which all sessions stay; "" if each table has its own."""
+        return "" if self._same is None else self._same.uuid
+
+    def stay(self) -> SameServer:
+        """Let all tables be read on the server that answers now. Raises as `open_session`."""
+        self._same = SameServer(self.open_session)
+        self._same.open_session().close()
+        return self._same
+
+    def same(self) -> SameServer:
+        """Return what opens the sessions of one table."""
+        return self._same or SameServer(self.open_session)
 
     def mark(self, session: SelectSession, table: str) -> ReplicatedTable:
         """Return which version of the mirror of `table` is there.

@@ -53,8 +53,7 @@ def verify(
     server = ReplicaServer(mirror) if of_replica else None
     with Pipeline(settings, limits.patience_seconds, limits.rows_per_second) as pipeline:
         names = table_names(pipeline, patterns)
-        compared = what_is_compared(pipeline, mirror, server, patterns)
-        state = None if path is None else PassState(path, compared)
+        state = None if path is None else _state(path, pipeline, mirror, server, patterns)
         progress.begin(len(names))
         comparison = TableComparison(pipeline, mirror, server, limits, progress.read, state)
         for result in _tables(pipeline, comparison, names, state):
@@ -64,6 +63,18 @@ def verify(
             yield from surplus_shards(mirror, names)
         if state is not None:
             state.end()
+
+
+def _state(
+    path: Path,
+    pipeline: Pipeline,
+    job: JobSettings,
+    server: ReplicaServer | None,
+    patterns: Sequence[str],
+) -> PassState:
+    """Return the state at `path`: what is in it, and what comes, is of one server on each side."""
+    target = None if server is None else server.stay()
+    return PassState(path, what_is_compared(pipeline, job, server, patterns), target)
 
 
 def _tables(
@@ -136,6 +147,7 @@ def what_is_compared(
         "server": pipeline.server_uuid,
         "mirror": job.mirror.path,
         "replica": None if server is None else f"{job.name} at {server.name}",
+        "server of the replica": None if server is None else server.uuid,
         "choices for tables": sha256(json.dumps(choices).encode()).hexdigest(),
         "tables": sorted(patterns),
     }

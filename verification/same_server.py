@@ -26,7 +26,7 @@ class SameServer:
         self._turn = Lock()
         self.uuid = ""  # of the server; "" before the first session
         # A set of GTIDs that the server had when a session was opened.
-        self._transactions = ""
+        self.transactions = ""
 
     def open_session(self) -> SelectSession:
         """Return a session. Raises the errors of opening one.
@@ -42,6 +42,14 @@ class SameServer:
             raise
         return session
 
+    def require_transactions(self, transactions: str) -> None:
+        """Raise SourceUnavailable if the server lacks some of these, which it had before.
+
+        Raises the errors of opening a session, too.
+        """
+        self.transactions = transactions
+        self.open_session().close()
+
     def require_uuid(self, server: str, uuid: str) -> None:
         """Raise SourceUnavailable if `server`, which has this UUID, is another server."""
         if self.uuid not in ("", uuid):
@@ -50,11 +58,11 @@ class SameServer:
     def _require_same(self, session: SelectSession) -> None:
         with self._turn:
             self.require_uuid(session.name, session.identity.server_uuid)
-            if lost := lost_part(session, self._transactions):
+            if lost := lost_part(session, self.transactions):
                 server, lost = session.name, short(lost)
                 raise SourceUnavailable(verify_errors.LOST, server=server, lost=lost)
             self.uuid = session.identity.server_uuid
-            self._transactions = transactions_of(session)
+            self.transactions = transactions_of(session)
 
 
 class LastingSession:

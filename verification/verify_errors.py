@@ -46,7 +46,8 @@ LOST = ErrorCode(
 OTHER_NOW = ErrorCode(
     "V128",
     "{reason} since the comparison began",
-    "compare again; with --forever, the comparison goes on there by itself",
+    "compare again, without the file of --state; with --forever, the comparison goes on there by "
+    "itself",
     end=End.COMMAND,
     cause="The source, or the server of the target, has failed over. Positions in the log of one "
     "server mean nothing on another one, and rows of one server prove nothing about those of "

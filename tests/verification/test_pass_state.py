@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from verification.key_ranges import EqualRanges, KeyRanges
 from verification.key_texts import decode_keys, encode_keys
 from verification.pass_state import PassState
 from verification.report import Difference, TableResult, key_of
+from verification.run import what_is_compared
 from verification.source_moment import SourceMoment
 
 if TYPE_CHECKING:
@@ -135,6 +137,22 @@ def test_equal_ranges_are_of_what_was_compared(tmp_path: Path) -> None:
         assert again.began_at == began
     state.finish(result("shop.t"))
     assert PassState(path, OF).begin(result("shop.t"), ["a", "id"], AT).rows == 0
+
+
+def test_what_is_known_of_a_replica_is_of_one_server(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    pipeline: Any = SimpleNamespace(settings=SimpleNamespace(name="shop"), server_uuid="a")
+    kafka, mirror = SimpleNamespace(topic_prefix="shop"), SimpleNamespace(path="/mirror")
+    job: Any = SimpleNamespace(tables=[], kafka=kafka, mirror=mirror, name="copy")
+    first, other = (
+        what_is_compared(pipeline, job, server, [])
+        for server in cast("Any", [SimpleNamespace(name="target db:3306", uuid=u) for u in "bc"])
+    )
+    PassState(path, first)
+    with pytest.raises(ConfigError) as caught:
+        PassState(path, other)
+    names = ["server of the replica"]
+    assert str(caught.value) == shown(verify_errors.STATE_OTHER, path=path, names=names)
 
 
 def test_a_state_of_other_arguments_is_refused(tmp_path: Path) -> None:

@@ -18,10 +18,12 @@ from connector.foundation.errors import SourceUnavailable
 from connector.replication.server.addresses import source_settings
 from connector.stream.source.select_session import SelectSession
 from local_stack import MysqlServer, connect
+from tests.foundation.errors.texts import shown
 from tests.integration.packet_proxy import PacketProxy
 from tests.integration.verification.foreign_tables import ForeignTable
 from tests.integration.verification.replica_pair import replica_pair_of
 from verification import verify_errors
+from verification.pass_state import PassState
 from verification.same_server import SameServer
 
 if TYPE_CHECKING:
@@ -194,8 +196,16 @@ def test_rows_of_another_server_are_not_those_of_the_replica(
     with replica_pair_of(stream, mysql_server.endpoint) as pair:
         pair.catch_up(1)
 
+        path = stream.directory / "pass.state"
         with Moving(mysql_server.endpoint, mariadb_server.endpoint, b"a row of") as proxy:
-            code, found = reported(pair, proxy.port)
+            code, found = reported(pair, proxy.port, "--state", str(path))
+            # The configuration is that of the first run.
+            job = str(stream.directory / "stream_job.toml")
+            again = pair.run(
+                "verify", str(pair.connector.config), "--replica", job, "--state", str(path)
+            )
+    state_other = shown(verify_errors.STATE_OTHER, path=path, names=["server of the replica"])
+    assert (again.returncode, again.stderr) == (2, f"error: {state_other}\n")
     assert (code, found["t"]["verdict"]) == (1, "not finished")
     server = f"target {mysql_server.endpoint.host}:{proxy.port}"
     text = f"[{verify_errors.OTHER_ANSWERS}] {server}: another server answers since"
@@ -321,9 +331,18 @@ def test_a_server_that_was_reset_is_named_with_what_is_lost(tmp_path: Path) -> N
             cursor.execute("CREATE DATABASE shop")
             same.open_session().close()
             same.open_session().close()
+            path = tmp_path / "pass.state"
+            for _ in range(2):
+                PassState(path, {}, same)
             cursor.execute("RESET MASTER")
         with pytest.raises(SourceUnavailable) as raised:
             same.open_session()
+        assert raised.value.code is verify_errors.LOST
+        # Another run of the same pass.
+        again = SameServer(lambda: SelectSession(settings))
+        again.open_session().close()
+        with pytest.raises(SourceUnavailable) as raised:
+            PassState(path, {}, again)
     assert raised.value.code is verify_errors.LOST
     server_text = f"source {server.endpoint.host}:{server.endpoint.port}"
     assert f"{server_text} lacks what was there when tables were compared: " in str(raised.value)
