@@ -218,9 +218,6 @@ def _kill_java(number: Path) -> None:
 _JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xms96m -Xmn32m"
 )
-# Hadoop starts `chmod` four times for each batch, and Java by default a helper of its own before
-# each. Other systems than Linux refuse this option.
-_FAST_PROCESSES = "-Djdk.lang.Process.launchMechanism=VFORK"
 
 # spark-submit has set these: its JVM already runs, with its own master, jars and options.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
@@ -275,8 +272,6 @@ def start_session(settings: Settings) -> SparkSession:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         conf["spark.master"] = "local[*]"
         conf[_JAVA] = conf[_JAVA_OF_EXECUTORS] = _JAVA_OPTIONS
-        if sys.platform == "linux":
-            conf[_JAVA] += f" {_FAST_PROCESSES}"
         if _JAVA not in settings.spark.settings:
             conf[_JAVA] += f" {archive_options(settings.spark.jars, folder)}"
         if settings.spark.jars:

@@ -14,7 +14,7 @@ the new version of the table. Each step can be repeated after a crash at any poi
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Final
@@ -93,10 +93,11 @@ class Rounds:
         results = results_by_topic(self._run(tasks) if tasks else ())
         phases["tasks"] += time.monotonic() - at
         at = time.monotonic()
-        pairs = [(work, results.get(work.topic, [])) for work in pending]
-        done = list(pool.map(lambda pair: _finished(*pair), pairs))
+        done = [pool.submit(_finished, work, results.get(work.topic, [])) for work in pending]
+        # A stop ends those that wait for another process. The others are committed.
+        wait(done)
         phases["commit"] += time.monotonic() - at
-        return [work for work, is_done in zip(pending, done, strict=True) if not is_done]
+        return [work for work, own in zip(pending, done, strict=True) if not own.result()]
 
     def _tasks(self, pending: "Sequence[TableWork]") -> list[Task]:
         cores, parts, files = self._cores(), [], []

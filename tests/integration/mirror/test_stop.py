@@ -85,12 +85,16 @@ def test_a_batch_that_waits_for_the_turn_of_another_process_is_left(
     shard = {"column": "region", "value": "eu"}
     choice = {"match": ["shop.*"], "name": "shop.{table}", "shard": shard}
     sections = {
-        "mirror": {"shared": True},
+        "mirror": {"shared": True, "commits_in_parallel": 1},
         "tables": [choice],
         "trigger": {"kind": "processingTime", "interval_seconds": 0.5},
     }
     table = SourceTable(kafka, "items", COLUMNS).create()
     table.insert({"id": 1, "name": "one"})
+    names = ("purchases", "returns", "suppliers")
+    beside = [SourceTable(kafka, name, COLUMNS).create() for name in names]
+    for each in beside:
+        each.insert({"id": 7, "name": "seven"})
     last = {**sections, "trigger": {"kind": "availableNow"}}
     spark_job.apply(**last)
     if is_rebuild:
@@ -100,6 +104,8 @@ def test_a_batch_that_waits_for_the_turn_of_another_process_is_left(
         table.truncate()
     other = with_a_turn(spark_job.folder)
     table.insert({"id": 2, "name": "two"})
+    for each in beside:
+        each.insert({"id": 8, "name": "eight"})
     await_turn = SharedDelta.await_turn
 
     def stop_and_wait(own: SharedDelta) -> None:
@@ -116,6 +122,9 @@ def test_a_batch_that_waits_for_the_turn_of_another_process_is_left(
     lines = [line for line in lines if line["event"] not in ("working", "no_cuts")]
     assert [line["event"] for line in lines] == ["started", "stopped"]
     assert TURN in other.whole.refresh().domains
+    # What waits for nobody is committed, also behind it.
+    committed = [(7,)] if is_rebuild else [(7,), (8,)]
+    assert [spark_job.rows(name, "id") for name in names] == [committed] * 3
     other.whole.commit(TableCommit(removed_domains=(TURN,)), "END")
     spark_job.run(**last)
     assert spark_job.exit_code == 0
