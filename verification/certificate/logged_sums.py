@@ -92,7 +92,7 @@ class LoggedSums:
         self._rows = LoggedRows(source.selected.schema, mapping)
         self._text = text
         self._key = mapping.key[0] if source.key_number is not None else None
-        start, _ = log_since(settings, since_us / _US)
+        start, _ = log_since(settings, source, since_us / _US)
         self._gtids_before = start.gtid_set
         self._position = f"{start.file}:{start.position}"
         self._every: list[Beginning] = []

@@ -64,7 +64,7 @@ class SourceLog:
     @cached_property
     def _beginning(self) -> tuple[str, int]:
         # To look for it, the server sends half a file on average. Most tables need no log.
-        start, reach_us = log_since(self._settings, self._since)
+        start, reach_us = log_since(self._settings, self._source, self._since)
         return f"{start.file}:{start.position}", reach_us
 
     @property
@@ -120,7 +120,7 @@ class SourceLog:
         for digest, states in self._states.of_keys.items():
             if digest in origins:
                 origins[digest].next = states.changes[1] if states.count > 1 else None
-        with MysqlServer.connect(self._settings) as server:
+        with _connected(self._settings, self._source) as server:
             files = binary_logs(server)
         last = self._start.rpartition(":")[0]
         left = _HISTORY_BYTES
@@ -189,13 +189,25 @@ def opened_log(settings: SourceSettings, source: SourceRows, position: str) -> I
         log.close()
 
 
-def log_since(settings: SourceSettings, since: float) -> tuple[StartPoint, int]:
+@contextmanager
+def _connected(settings: SourceSettings, source: SourceRows) -> Iterator[MysqlServer]:
+    """Yield a connection with the server of `source`: positions of another one mean nothing there.
+
+    Raises SourceUnavailable if another server answers, and the errors of connecting.
+    """
+    with MysqlServer.connect(settings) as server:
+        source.server.require_uuid(source.session.name, server.identity.server_uuid)
+        yield server
+
+
+def log_since(settings: SourceSettings, source: SourceRows, since: float) -> tuple[StartPoint, int]:
     """Return where the log of a time begins, and the time that it reaches back.
 
     `since` is in seconds since 1970, and the result in microseconds. If the log does not reach back
-    so far, it begins with its oldest file. Raises the errors of a server.
+    so far, it begins with its oldest file. Raises the errors of a server, and SourceUnavailable if
+    another one than that of `source` answers.
     """
-    with MysqlServer.connect(settings) as server:
+    with _connected(settings, source) as server:
         time, identity = datetime.fromtimestamp(since, UTC), server.identity
         try:
             point = find_time(server, time.isoformat())
