@@ -4,8 +4,10 @@ A lost session takes along what it held: a snapshot, a watermark, the rest of an
 is read again begins with these: a statement, a chunk, or a table that one snapshot has to show.
 """
 
+import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Event
 from typing import Final, TypeVar
 
@@ -32,6 +34,14 @@ _FINAL: Final = (
 )
 
 
+@dataclass(slots=True)
+class Absences:
+    """When servers were away: whoever has to write to them, or to read them, is late afterwards."""
+
+    seconds: float = 0.0  # all of them together
+    ended_at: float = -math.inf  # the last one; by the clock of this process
+
+
 class Patience:
     """How long a server that is away is waited for; several threads may use it."""
 
@@ -51,13 +61,14 @@ class Patience:
         self.seconds = seconds
         self.side = side
         self.closing = Event()
+        self.absences = Absences()
         # Whether a wait has ended in vain. The next tables do not wait as long, each again.
         self.is_over = False
 
     def for_target(self) -> "Patience":
         """Return the same patience with the server of the target; both end together."""
         other = Patience(self.retry, self.seconds, self.require, "the target")
-        other.closing = self.closing
+        other.closing, other.absences = self.closing, self.absences
         return other
 
     def again(self, read: Callable[[], Found]) -> Found:
@@ -75,6 +86,7 @@ class Patience:
                 attempts.wait_after(error)
             else:
                 self.is_over = False
+                attempts.end()
                 return found
 
     def close(self) -> None:
@@ -90,6 +102,13 @@ class Attempts:
         self._patience = patience
         self._pause = patience.retry.initial_seconds
         self._until: float | None = None
+
+    def end(self) -> None:
+        """Note that what was to be read was read."""
+        if self._until is not None:
+            absences, now = self._patience.absences, time.monotonic()
+            absences.seconds += now - (self._until - self._patience.seconds)
+            absences.ended_at = now
 
     def wait_after(self, error: ConnectorError) -> None:
         """Wait until the next attempt.

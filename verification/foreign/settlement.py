@@ -6,6 +6,9 @@ changed, the log has all states.
 
 A row that lags is looked at until it is equal, or has another of its older values: then the target
 follows. If it stays as it is for longer than the lag, it is stale.
+
+While a server is away, nobody can write to the target. So no row differs until the lag is over once
+more after that.
 """
 
 import time
@@ -19,7 +22,7 @@ from verification.digests import Digest, digest_pairs
 from verification.foreign.column_mapping import ColumnMapping, DecodedRows
 from verification.foreign.foreign_report import ForeignResult, RowDifference
 from verification.foreign.forms import shown_rows
-from verification.foreign.row_states import KeyStates, Moment, Value, Verdict, judge
+from verification.foreign.row_states import AGAIN, KeyStates, Moment, Value, Verdict, judge
 from verification.foreign.source_log import SourceLog
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.target import Target
@@ -56,6 +59,7 @@ class Look(NamedTuple):
     places: Mapping[Digest, list[int]]  # of the rows with a key
     states: Mapping[Digest, KeyStates]
     source: Mapping[Digest, tuple[pa.Table, int]]
+    began: float  # in seconds of the clock of this process
 
 
 class _Progress(NamedTuple):
@@ -93,10 +97,15 @@ class Settlement:
         """
         left = dict(candidates)
         progress = _Progress({}, {}, {})
+        patience = self._sides.patience
         end_us = 0
         while left:
-            look = self._sides.patience.again(partial(self._look, left))
-            end_us = end_us or look.moment.end_us + 3 * self._lag_us + _PATIENCE_US
+            away = patience.absences.seconds
+            look = patience.again(partial(self._look, left))
+            if end_us:
+                end_us += int((patience.absences.seconds - away) * _US)
+            else:
+                end_us = look.moment.end_us + 3 * self._lag_us + _PATIENCE_US
             left = {
                 digest: key
                 for digest, key in left.items()
@@ -119,6 +128,8 @@ class Settlement:
         rows = [look.values[place] for place in look.places.get(digest, ())]
         reach = self._sides.log.reach_us
         verdict = judge(rows, look.states[digest], look.moment, self._lag_us, reach)
+        if verdict.kind is not None and self._follows_absence(look):
+            verdict = AGAIN
         if verdict.kind is None:
             progress.proofs.pop(digest, None)
             return verdict.again and not progress.follows(digest, verdict)
@@ -129,12 +140,16 @@ class Settlement:
         progress.lagging.pop(digest, None)
         return False
 
+    def _follows_absence(self, look: Look) -> bool:
+        """Return whether a server was away in the lag before a look."""
+        return look.began - self._sides.patience.absences.ended_at < self._lag_us / _US
+
     def _named(self, key: RowKey) -> dict[str, object]:
         return dict(zip(self._sides.mapping.key, key, strict=True))
 
     def _look(self, left: Mapping[Digest, RowKey]) -> Look:
         source, mapping, log = self._sides.source, self._sides.mapping, self._sides.log
-        begin = source.server_time_us()
+        began, begin = time.monotonic(), source.server_time_us()
         self._result.state = self._rows.refresh()
         rows = self._rows.rows_of(left.keys(), list(left.values()))
         moment = Moment(begin, source.server_time_us())
@@ -159,7 +174,7 @@ class Settlement:
                 states[digest] = KeyStates.quiet(own)
             elif states[digest].count == known.get(digest):
                 states[digest] = states[digest].ended_with(own)
-        return Look(moment, rows, values, places, states, read)
+        return Look(moment, rows, values, places, states, read, began)
 
     def _read(self, keys: Mapping[Digest, RowKey]) -> dict[Digest, tuple[pa.Table, int]]:
         """Return rows of the source, each as a table and a place in it."""
