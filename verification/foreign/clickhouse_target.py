@@ -71,6 +71,7 @@ _DECIMAL_DIGITS: Final = 38
 # https://github.com/ClickHouse/ClickHouse/blob/master/src/Common/ErrorCodes.cpp
 _LOGINS: Final = frozenset({81, 192, 193, 194, 516})
 _RIGHTS: Final = frozenset({497})
+_CODE: Final = re.compile(r"\b(?:ClickHouse error code|Code:) (\d+)")
 
 
 def column_of(name: str, kind: str, quoted: str, *, is_text: bool) -> SqlColumn:
@@ -190,11 +191,19 @@ class Clickhouse(Dialect):
         return rows
 
 
+def _code(error: Exception, said: str) -> int | None:
+    """Return the number of an error of the server; None if the server did not send it."""
+    code: int | None = getattr(error, "code", None)
+    # Older drivers have it in their text only.
+    if code is None and (match := _CODE.search(said)):
+        return int(match[1])
+    return code
+
+
 def _failure(error: Exception, name: str, server: str = "") -> MirrorError | SourceUnavailable:
     """Return what an error of the driver is."""
     said = " ".join(str(error).split())
-    # An error that the server did not send has no code.
-    code = getattr(error, "code", None)
+    code = _code(error, said)
     if code in _LOGINS:
         return MirrorError(foreign_errors.TARGET_LOGIN, server=server or name, said=said)
     if code in _RIGHTS:

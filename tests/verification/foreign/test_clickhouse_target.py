@@ -7,15 +7,20 @@ from __future__ import annotations
 import io
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from clickhouse_connect.driver.exceptions import DatabaseError
 
 from connector.foundation.errors import ConfigError, SourceUnavailable
 from local_stack.server import free_port
 from stream_jobs.errors import MirrorError
 from verification.foreign import foreign_errors
-from verification.foreign.clickhouse_target import column_of, opened
+from verification.foreign.clickhouse_target import _failure, column_of, opened
+
+if TYPE_CHECKING:
+    from connector.foundation.errors.code import ErrorCode
 
 
 @pytest.mark.parametrize(
@@ -122,3 +127,23 @@ def test_a_server_that_ends_in_the_middle_of_rows_is_away() -> None:
             thread.join()
     assert raised.value.code is foreign_errors.TARGET_AWAY
     assert "Connection broken" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (497, foreign_errors.TARGET_RIGHTS),
+        (516, foreign_errors.TARGET_LOGIN),
+        (241, foreign_errors.TARGET_REFUSED),
+    ],
+)
+def test_what_a_server_refuses_is_known_by_the_text_of_a_driver_without_codes(
+    number: int, code: ErrorCode
+) -> None:
+    for said in (
+        f"HTTPDriver for http://h:8123 received ClickHouse error code {number}",
+        f"HTTPDriver returned response code 500 Code: {number}. DB::Exception: no",
+    ):
+        assert _failure(DatabaseError(said), "clickhouse:h/d.t").code is code
+    away = DatabaseError("HTTPDriver for http://h:8123 returned response code 502")
+    assert _failure(away, "clickhouse:h/d.t").code is foreign_errors.TARGET_AWAY
