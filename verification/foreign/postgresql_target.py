@@ -158,10 +158,17 @@ class Postgresql(Dialect):
             raise SourceUnavailable(verify_errors.OTHER_ANSWERS, server=server)
 
     def _read_identity(self) -> str:
-        """Return which server it is; "" if it does not tell this account."""
-        self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        ((may_ask,),) = self._query(_MAY_IDENTIFY, [])
-        return str(self._query(_IDENTITY, [])[0][0]) if may_ask else ""
+        """Return which server it is; "" if it does not tell this account.
+
+        If that fails, the connection is closed: it is of no known server.
+        """
+        try:
+            self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            ((may_ask,),) = self._query(_MAY_IDENTIFY, [])
+            return str(self._query(_IDENTITY, [])[0][0]) if may_ask else ""
+        except BaseException:
+            self._connection.close()
+            raise
 
     def columns(self) -> list[SqlColumn]:
         rows = self._query(_COLUMNS, [self._table])

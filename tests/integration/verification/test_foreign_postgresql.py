@@ -14,6 +14,7 @@ from local_stack.postgresql import PostgresqlServer, connect_postgresql, obstacl
 from local_stack.server import free_port
 from stream_jobs.errors import MirrorError
 from tests import forked_command
+from tests.integration.harness import wait_until
 from tests.integration.verification import foreign_tables
 from tests.integration.verification.foreign_tables import ForeignTable
 from verification import verify_errors
@@ -321,3 +322,14 @@ def test_another_server_has_no_rows_of_the_one_before(
         finally:
             server.start()
     assert raised.value.code is verify_errors.OTHER_ANSWERS
+
+
+def test_no_session_is_left_of_a_server_that_does_not_say_which_one_it_is(
+    server: PostgresqlServer, target: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql_target, "_MAY_IDENTIFY", "SELECT 1 / 0")
+    with pytest.raises(MirrorError) as raised:
+        opened("orders", target_of(server).removeprefix("postgresql:"))
+    assert raised.value.code is foreign_errors.TARGET_REFUSED
+    own = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'binlog-connector%'"
+    wait_until(lambda: target.execute(own).fetchone() == (0,), lambda: "a session is left")
