@@ -47,9 +47,9 @@ class CutTags(NamedTuple):
     def added(self, refs: Refs, cut: int, snapshot: int) -> Refs:
         """Return `refs` in which a snapshot has the tags of a cut."""
         tag = {"snapshot-id": snapshot, "type": "tag"}
-        numbers = (number for name in refs if (number := self.number(name)) is not None)
-        # A process that is late does not take it back.
-        latest = {self.latest: tag} if cut >= max(numbers, default=0) else {}
+        # A process that is late does not take it back. Numbers may begin again, versions do not.
+        before = refs.get(self.latest, tag)["snapshot-id"]
+        latest = {self.latest: tag} if snapshot >= before else {}
         return {**refs, **latest, self.of(cut): tag}
 
     def kept(

@@ -265,7 +265,10 @@ class TablePublisher:
         known = head.metadata
         if version not in metadata.snapshot_ids(known):
             return None
-        if occasion.cut is None or self._tags.of(occasion.cut) in known["refs"]:
+        if occasion.cut is None:
+            return head
+        # The number may be that of a cut from before the pipeline was removed.
+        if metadata.tags(known).get(self._tags.of(occasion.cut)) == version:
             return head
         known = metadata.at_time(known, occasion.at)
         return self._with_tags(head.number, known, version, occasion)

@@ -270,7 +270,9 @@ class IcebergPublication:
             return self.queue.failed(schema, table_defect(schema.name, error), path, version)
         self._published_ms[path] = occasion.at
         self._note_published(path, schema, version.since)
-        return own is None or (number is not None and self._tags.of(number) in tags(head.metadata))
+        if own is None:
+            return True
+        return number is not None and tags(head.metadata).get(self._tags.of(number)) == own.version
 
     def _note_published(self, path: str, schema: TableSchema, since: float | None = None) -> None:
         """Note that a table is published by its path; the catalog follows."""

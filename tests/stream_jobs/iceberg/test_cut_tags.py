@@ -8,6 +8,7 @@ import pytest
 
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.iceberg.cut_tags import ALONE, CutTags, is_cut_tag
+from stream_jobs.iceberg.metadata import tags
 from stream_jobs.iceberg.publisher import Occasion, TablePublisher
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from tests.stream_jobs.delta.sample import Sample
@@ -66,9 +67,9 @@ def test_a_pipeline_keeps_the_tags_of_others_and_of_its_own_later_process() -> N
 
 
 def test_a_late_process_does_not_take_the_newest_cut_back() -> None:
-    tags = CutTags("eu")
-    refs = tags.added(tags.added({}, 7, 70), 6, 60)
-    assert {name: own["snapshot-id"] for name, own in refs.items()} == {
+    own = CutTags("eu")
+    refs = own.added(own.added({}, 7, 70), 6, 60)
+    assert {name: each["snapshot-id"] for name, each in refs.items()} == {
         "cut_eu_7": 70,
         "cut_eu_6": 60,
         "latest_cut_eu": 70,
@@ -93,3 +94,51 @@ def test_tags_of_a_pipeline_that_is_gone_go_after_the_retention(tmp_path: Path) 
         sample.append([2])
         head = eu.publish(sample.table.snapshot, Occasion(at, cuts={1: AT}, newest_cut=1))
         assert head.metadata["refs"].keys() == expected
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Sample:
+    return Sample(LocalStorage(str(tmp_path)), "shop/t")
+
+
+def publisher(sample: Sample, prefix: str, snapshots: int = 60) -> TablePublisher:
+    storage = sample.storage
+    assert isinstance(storage, LocalStorage)
+    files = TableFiles(storage, reader_uri(storage.root), is_shared=True)
+    return TablePublisher(files, "shop/t", snapshots, CutTags(prefix))
+
+
+def published(
+    publisher: TablePublisher, sample: Sample, at: int, cut: int | None = None
+) -> dict[str, int]:
+    """Publish the newest version, and return which snapshot has which tag."""
+    cuts = {} if cut is None else {cut: at}
+    return tags(publisher.publish(sample.table.snapshot, Occasion(at, {}, cut, cuts)).metadata)
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_pipeline_that_comes_back_moves_the_tag_of_an_old_cut(
+    sample: Sample, *, is_known: bool
+) -> None:
+    """Its cuts begin at 1 again, and another pipeline has published its version already."""
+    sample.append([1])
+    published(publisher(sample, "us"), sample, AT, cut=1)
+    sample.append([2])
+    published(publisher(sample, "eu"), sample, AT + 1000)
+    snapshot = sample.table.snapshot
+    occasion = Occasion(AT + 2000, {}, 1, {1: AT + 2000})
+    back = publisher(sample, "us")
+    if is_known:
+        assert back.tag(snapshot.version, snapshot.metadata.table_id, occasion)
+    head = back.publish(snapshot, occasion)
+    expected = dict.fromkeys(("cut_us_1", "latest_cut_us"), snapshot.version)
+    assert tags(head.metadata) == expected
+
+
+def test_the_newest_cut_of_a_pipeline_that_comes_back_has_a_lower_number(sample: Sample) -> None:
+    sample.append([1])
+    published(publisher(sample, "us"), sample, AT, cut=500)
+    old = sample.table.snapshot.version
+    sample.append([2])
+    found = published(publisher(sample, "us"), sample, AT + 1000, cut=1)
+    assert found == {"cut_us_500": old, "cut_us_1": old + 1, "latest_cut_us": old + 1}
