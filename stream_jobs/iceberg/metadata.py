@@ -23,6 +23,8 @@ from stream_jobs.iceberg.summary import short
 
 TableMetadata = dict[str, Any]
 
+# In the summary of a snapshot: when one replaced it that is gone, milliseconds since 1970.
+_REPLACED_MS: Final = "cdc.replaced-ms"
 # Nobody else's upkeep may delete files: Delta has the same ones.
 _PROPERTIES: Final = {"gc.enabled": "false"}
 
@@ -224,12 +226,15 @@ def expired(
         refs[cuts.tags.latest] = latest
     schema_ids = {e["schema-id"] for e in snapshots if e["snapshot-id"] in ids}
     schema_ids.add(metadata["current-schema-id"])
-    return metadata | {
+    kept = metadata | {
         "refs": refs,
         "schemas": [s for s in metadata["schemas"] if s["schema-id"] in schema_ids],
         "snapshots": [e for e in snapshots if e["snapshot-id"] in ids],
         "snapshot-log": [e for e in metadata["snapshot-log"] if e["snapshot-id"] in ids],
     }
+    known = _replaced_ms(kept)
+    lost = {own: replaced[own] for own, at in known.items() if at != replaced[own]}
+    return kept | {"snapshots": [_with_replaced_ms(e, lost) for e in kept["snapshots"]]}
 
 
 def _current_ids(metadata: TableMetadata) -> list[int]:
@@ -244,7 +249,18 @@ def _replaced_ms(metadata: TableMetadata) -> dict[int, float]:
     for entry, later in pairwise(metadata["snapshot-log"]):
         until[entry["snapshot-id"]] = later["timestamp-ms"]
     until |= dict.fromkeys(_current_ids(metadata)[-1:], inf)
+    for entry in metadata["snapshots"]:
+        if _REPLACED_MS in entry["summary"]:
+            until[entry["snapshot-id"]] = int(entry["summary"][_REPLACED_MS])
     return until
+
+
+def _with_replaced_ms(entry: Mapping[str, Any], lost: Mapping[int, float]) -> Mapping[str, Any]:
+    """Return a snapshot that says when it was replaced, if what has replaced it is gone."""
+    own = entry["snapshot-id"]
+    if own not in lost:
+        return entry
+    return {**entry, "summary": {**entry["summary"], _REPLACED_MS: str(lost[own])}}
 
 
 def readable_until(path: str, configuration: Mapping[str, str], metadata: TableMetadata) -> int:

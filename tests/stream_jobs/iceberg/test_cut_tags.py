@@ -16,6 +16,7 @@ from tests.stream_jobs.delta.sample import Sample
 if TYPE_CHECKING:
     from pathlib import Path
 
+HOUR_MS = 3_600_000
 WEEK_MS = 7 * 86_400_000
 AT = 1_800_000_000_000
 
@@ -101,10 +102,10 @@ def sample(tmp_path: Path) -> Sample:
     return Sample(LocalStorage(str(tmp_path)), "shop/t")
 
 
-def publisher(sample: Sample, prefix: str, snapshots: int = 60) -> TablePublisher:
+def publisher(sample: Sample, prefix: str | None, snapshots: int = 60) -> TablePublisher:
     storage = sample.storage
     assert isinstance(storage, LocalStorage)
-    files = TableFiles(storage, reader_uri(storage.root), is_shared=True)
+    files = TableFiles(storage, reader_uri(storage.root), is_shared=prefix is not None)
     return TablePublisher(files, "shop/t", snapshots, CutTags(prefix))
 
 
@@ -142,3 +143,20 @@ def test_the_newest_cut_of_a_pipeline_that_comes_back_has_a_lower_number(sample:
     sample.append([2])
     found = published(publisher(sample, "us"), sample, AT + 1000, cut=1)
     assert found == {"cut_us_500": old, "cut_us_1": old + 1, "latest_cut_us": old + 1}
+
+
+@pytest.mark.parametrize("prefix", [None, "us"])
+def test_tags_of_others_go_after_the_retention_if_there_are_few_snapshots(
+    sample: Sample, prefix: str | None
+) -> None:
+    """Although the snapshot that has replaced theirs is gone long before."""
+    for number in (1, 2):
+        sample.append([number])
+        published(publisher(sample, prefix, 4), sample, AT, cut=number)
+    eu = publisher(sample, "eu", 4)
+    seen = {}
+    for at in range(AT, AT + WEEK_MS + 12 * HOUR_MS, 6 * HOUR_MS):
+        sample.append([3])
+        seen[at] = published(eu, sample, at).keys()
+    assert [at for at, names in seen.items() if names] == [at for at in seen if at <= AT + WEEK_MS]
+    assert seen[AT + WEEK_MS] == {CutTags(prefix).of(2), CutTags(prefix).latest}
