@@ -92,6 +92,7 @@ REASONS: Final = {
     "stream_jobs/run/commands.py _exit_code": SHOWN,
     "stream_jobs/run/table_list.py by_urgency": SHOWN,
     "stream_jobs/run/table_list.py _table": SHOWN,
+    "stream_jobs/cuts/reader.py _is_there": VERSIONS,
     "stream_jobs/delta/housekeeping.py clean_log": VERSIONS,
     "stream_jobs/delta/housekeeping.py vacuum": VERSIONS,
     "stream_jobs/delta/housekeeping.py write_checkpoint": VERSIONS,

@@ -74,6 +74,8 @@ TABLE_GONE = ErrorCode(
     "cut {number} of the mirror at {path}: version {version} of {table} cannot be read any more",
     "take a newer cut",
     end=End.COMMAND,
-    cause="The table was deleted or made again, or another program has cleaned it up.",
+    cause="The table was deleted or made again, or another program has cleaned it up. Or the job "
+    "of the cut has stopped, and pipelines that share the mirror have had newer versions for more "
+    "than mirror.retention_hours: they remove the files.",
     example={"number": 42, "version": 17},
 )

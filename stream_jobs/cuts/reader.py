@@ -10,7 +10,7 @@ found.tag                             # `cut_42`: each table has it; of a pipeli
 found.tables["shop.orders"]           # path and snapshot, for any reader of Iceberg
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,8 @@ import deltalake
 from connector.foundation.errors import ConfigError
 from stream_jobs.cuts import cut_errors
 from stream_jobs.cuts.cut import Cut, CutTable, cut_at
-from stream_jobs.delta.log import Log
+from stream_jobs.delta.housekeeping import Retention
+from stream_jobs.delta.log import Log, now
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.delta.table import DeltaTable
@@ -95,7 +96,9 @@ def mirror_at(
     if prefix == "":
         raise ConfigError(cut_errors.PREFIX_MISSING, path=base)
     folder = pipeline_folder(path, prefix)
-    if prefix is None and (first := newest_owner(*folder)) is not None and first.shared:
+    owner = newest_owner(*folder)
+    is_shared = owner is not None and owner.shared
+    if prefix is None and is_shared:
         raise ConfigError(cut_errors.PREFIX_MISSING, path=base)
     record = None
     if format == "iceberg":
@@ -111,38 +114,72 @@ def mirror_at(
         wanted += "" if record is None else " in Iceberg"
         raise MirrorError(cut_errors.NO_CUT, path=folder.base, wanted=wanted)
     if record is not None:
-        return _iceberg_at(storage, base, cut, record.tags)
-    with ThreadPoolExecutor(_THREADS) as pool:
-        are_there = list(pool.map(lambda own: _is_there(storage, own), cut.tables.values()))
-    for (name, own), is_there in zip(cut.tables.items(), are_there, strict=True):
-        if not is_there:
-            facts = {"number": cut.number, "path": base, "version": own.version, "table": name}
-            raise MirrorError(cut_errors.TABLE_GONE, **facts)
+        return _iceberg_at(storage, base, cut, record.tags, is_shared=is_shared)
+    _look_at(storage, base, cut, cut.tables, is_shared=is_shared)
     tables = {name: TableAt(f"{base}/{own.path}", own.version) for name, own in cut.tables.items()}
     return MirrorAt(cut, tables)
 
 
-def _iceberg_at(storage: Storage, base: str, cut: Cut, names: CutTags) -> MirrorAt:
+def _iceberg_at(
+    storage: Storage, base: str, cut: Cut, names: CutTags, *, is_shared: bool
+) -> MirrorAt:
     """Return the Iceberg tables that have the tag of a cut."""
     files = TableFiles(storage, reader_uri(base))
     with ThreadPoolExecutor(_THREADS) as pool:
         heads = list(pool.map(lambda own: files.load(own.path), cut.tables.values()))
+    published = {
+        name: tags(head.metadata).get(names.of(cut.number))
+        for name, head in zip(cut.tables, heads, strict=True)
+        if head is not None
+    }
+    if is_shared:
+        # A tag that is missing may have been there: other pipelines remove tags, as they do files.
+        _look_at(storage, base, cut, published, is_shared=True)
     tables = {}
-    for (name, own), head in zip(cut.tables.items(), heads, strict=True):
-        tag = None if head is None else tags(head.metadata).get(names.of(cut.number))
+    for name, tag in published.items():
+        own = cut.tables[name]
+        if tag not in (None, own.version):
+            raise _gone(base, cut, name)
         if tag is not None:
             tables[name] = TableAt(files.location(own.path), tag)
     return MirrorAt(cut, tables, names)
 
 
-def _is_there(storage: Storage, own: CutTable) -> bool:
-    """Return whether a table is the same, and still has a version."""
+def _look_at(
+    storage: Storage, base: str, cut: Cut, names: Iterable[str], *, is_shared: bool
+) -> None:
+    """Raise MirrorError unless each of the tables `names` can be read at a cut."""
+    known = list(names)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        are_there = pool.map(
+            lambda name: _is_there(storage, cut.tables[name], is_shared=is_shared), known
+        )
+        for name, is_there in zip(known, are_there, strict=True):
+            if not is_there:
+                raise _gone(base, cut, name)
+
+
+def _gone(base: str, cut: Cut, name: str) -> MirrorError:
+    facts = {"number": cut.number, "path": base, "table": name}
+    return MirrorError(cut_errors.TABLE_GONE, **facts, version=cut.tables[name].version)
+
+
+def _is_there(storage: Storage, own: CutTable, *, is_shared: bool) -> bool:
+    """Return whether a table is the same, and still has a version.
+
+    If it `is_shared`, other pipelines remove its files, though the log still has the version.
+    """
     table = DeltaTable.open(storage, own.path)
     if table is None or table.snapshot.metadata.table_id != own.generation:
         return False
     if table.snapshot.version == own.version:
         return True
     listing = Log(storage, own.path).list()
+    replaced_ms = listing.commits.get(own.version + 1)
+    if is_shared and replaced_ms is not None:
+        kept_ms = Retention.of(own.path, table.snapshot.configuration).versions
+        if replaced_ms < now() - kept_ms:
+            return False
     before = [
         parts.version
         for parts in listing.checkpoints.values()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pytest
@@ -17,9 +18,14 @@ from stream_jobs.cuts.reader import mirror_at
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.columns import Column
 from stream_jobs.delta.housekeeping import clean_log, write_checkpoint
+from stream_jobs.delta.log import now
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError
+from stream_jobs.iceberg.cut_tags import CutTags
+from stream_jobs.iceberg.publisher import Occasion, TablePublisher
+from stream_jobs.iceberg.record import PublicationRecord
+from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.pipeline_folder import Owner, pipeline_folder
 from stream_jobs.run.commands import show_cuts
 from stream_jobs.run.job_state import Ownership
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
 
 SERVER = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 
 
 @pytest.fixture
@@ -192,13 +199,72 @@ def test_the_command_prints_versions_as_json(storage: LocalStorage) -> None:
     }
 
 
+def shared(storage: LocalStorage, prefix: str) -> LocalStorage:
+    """Return the folder of a pipeline that shares a mirror."""
+    folder = pipeline_folder(storage.root, prefix)
+    owner = Owner(prefix, prefix, "host", 1, "2026-01-01T00:00:00+00:00", prefix, shared=True)
+    Ownership(folder.storage, folder.base, owner).claim()
+    return LocalStorage(folder.base)
+
+
+def published(
+    storage: LocalStorage, table: DeltaTable, at: int, prefix: str, cut: int | None = None
+) -> None:
+    """Publish the newest version to Iceberg."""
+    files = TableFiles(storage, reader_uri(storage.root), is_shared=True)
+    publisher = TablePublisher(files, table.path, 4, CutTags(prefix))
+    cuts = {} if cut is None else {cut: at}
+    publisher.publish(table.snapshot, Occasion(at, {}, cut, cuts))
+
+
+@pytest.mark.parametrize("is_tagged", [False, True])
+@pytest.mark.parametrize("days", [6, 8])
+def test_a_version_that_others_have_replaced_long_ago_is_not_read(
+    storage: LocalStorage, days: int, *, is_tagged: bool
+) -> None:
+    """The pipeline of the cut has stopped, and others remove files and tags."""
+    folder, table = shared(storage, "us"), made(storage)
+    began = now() - days * DAY_MS
+    put(folder, table)
+    PublicationRecord({1: began}, tags=CutTags("us")).write(folder)
+    published(storage, table, began, "us", 1 if is_tagged else None)
+    before = table.snapshot.version
+    table.commit(TableCommit(), "MERGE")
+    published(storage, table, began, "eu")
+    commit = f"{storage.root}/shop/orders/_delta_log/{before + 1:020d}.json"
+    os.utime(commit, (began / 1000, began / 1000))
+    gone = text_of(
+        cut_errors.TABLE_GONE, number=1, path=storage.root, version=before, table="shop.orders"
+    )
+    formats: tuple[Literal["delta", "iceberg"], ...] = ("delta", "iceberg")
+    for form in formats:
+        if days == 8:
+            with pytest.raises(MirrorError) as caught:
+                mirror_at(storage.root, prefix="us", format=form)
+            assert caught.value.text == gone
+        else:
+            found = mirror_at(storage.root, prefix="us", format=form).tables
+            versions = {name: own.version for name, own in found.items()}
+            is_there = form == "delta" or is_tagged
+            assert versions == ({"shop.orders": before} if is_there else {})
+
+
+def test_a_tag_of_another_version_is_not_read(storage: LocalStorage) -> None:
+    folder, table = shared(storage, "us"), made(storage)
+    table.commit(TableCommit(), "MERGE")
+    published(storage, table, now(), "us", 1)
+    table.commit(TableCommit(), "MERGE")
+    put(folder, table)
+    PublicationRecord({1: now()}, tags=CutTags("us")).write(folder)
+    with pytest.raises(MirrorError) as caught:
+        mirror_at(storage.root, prefix="us", format="iceberg")
+    assert caught.value.code is cut_errors.TABLE_GONE
+
+
 def test_a_shared_mirror_has_the_cuts_of_the_pipeline_that_is_named(storage: LocalStorage) -> None:
     table = made(storage)
     for prefix, number in (("eu", 1), ("us", 2)):
-        folder = pipeline_folder(storage.root, prefix)
-        owner = Owner(prefix, prefix, "host", 1, "2026-01-01T00:00:00+00:00", prefix, shared=True)
-        Ownership(folder.storage, folder.base, owner).claim()
-        put(LocalStorage(folder.base), table, number)
+        put(shared(storage, prefix), table, number)
     for prefix, number in (("eu", 1), ("us", 2)):
         found = mirror_at(storage.root, prefix=prefix)
         assert found.cut.number == number
