@@ -78,7 +78,7 @@ TABLE_CHANGED = ErrorCode(
 )
 COLUMN_GONE = ErrorCode(
     "V149",
-    "{target}: the column {column} is gone",
+    "{target}: the column {column} is gone, or has another type",
     "compare it again",
     end=End.COMMAND,
     cause="The columns of the target changed while it was compared.",

@@ -27,6 +27,8 @@ class TargetRows:
         """Read the state at which `target` is."""
         self._target = target
         self._mapping = mapping
+        # The forms of values were learnt from columns of these types.
+        self._kinds = {name: target.schema.field(name).type for name in mapping.targets}
         self.state = ""  # the name of the one that was read last
         self.unfit_keys: list[dict[str, object]] = []
         self.unfit_key_rows = 0
@@ -34,12 +36,13 @@ class TargetRows:
     def refresh(self) -> str:
         """Read the newest state from now on; return its name.
 
-        Raises MirrorError if a column is gone.
+        Raises MirrorError if a column is gone, or has another type.
         """
         target = self._target
         self.state = target.refresh()
-        for name in self._mapping.targets:
-            if name not in target.schema.names:
+        known = set(target.schema.names)
+        for name, kind in self._kinds.items():
+            if name not in known or target.schema.field(name).type != kind:
                 facts = {"target": target.name, "column": name}
                 raise MirrorError(foreign_errors.COLUMN_GONE, **facts)
         return self.state
