@@ -281,6 +281,15 @@ SHARDS_DROPPED = code.ErrorCode(
     "does not write the same shards meanwhile.",
     example={"path": "/data/mirror/_pipelines/us", "prefix": "us"},
 )
+SHARDS_GONE = code.ErrorCode(
+    "M609",
+    "the shards of the topics {prefix}.* were removed from the mirror at {path}; this process ends",
+    "if the pipeline is to come back, delete the checkpoint of its job (mirror.checkpoint), then "
+    "start the job",
+    cause="The process stood still while `drop-shards` removed them, because its machine slept or "
+    "was cut off. Or somebody has removed the folder `_cdc`. It would begin where it was.",
+    example={"path": "/data/mirror/_pipelines/us", "prefix": "us"},
+)
 NOT_SET_ASIDE = code.configuration_error(
     "M604",
     "{table} is not set aside",

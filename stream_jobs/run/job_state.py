@@ -43,6 +43,7 @@ OF_OTHER_OWNERS: Final = (
     job_errors.MIRROR_SHARED,
     job_errors.OWNER_ALONE,
     job_errors.SHARDS_DROPPED,
+    job_errors.SHARDS_GONE,
     shard_errors.PIPELINE_RUNS,
 )
 
@@ -87,14 +88,22 @@ class Ownership:
                 self._storage.delete(owner_path(number))
 
     def check(self) -> None:
-        """Raise MirrorError if another process has taken over."""
+        """Raise MirrorError if another process has taken over, or has removed the pipeline."""
         newest = self.newest()
         if newest is None:
+            if self.owner.shared and not self._has_run():
+                place = {"path": self._base, "prefix": self.owner.prefix}
+                raise MirrorError(job_errors.SHARDS_GONE, **place)
             self.claim()  # somebody has removed the files
         elif newest.epoch != self.owner.epoch:
             raise MirrorError(
                 job_errors.TAKEN_OVER, path=self._base, pid=newest.pid, host=newest.host
             )
+
+    def _has_run(self) -> bool:
+        """Return whether the newest run is that of this process: `drop-shards` removes it."""
+        run = RunRecord(self._storage, self._base, "").newest()
+        return run is not None and run.epoch == self.owner.epoch
 
     def newest(self) -> Owner | None:
         """Return the process that has the mirror; None if there was none."""

@@ -85,6 +85,15 @@ class _Claim(Ownership):
                 host=job.host,
             )
 
+    def check(self) -> None:
+        """Raise MirrorError if another process has taken over.
+
+        One that removes the same may have ended: then it is done again.
+        """
+        if self.newest() is None:
+            self.claim()
+        super().check()
+
 
 class ShardRemoval:
     """The removal of one pipeline from a mirror."""

@@ -49,6 +49,7 @@ ENDS_THE_JOB = (
     job_errors.MIRROR_SHARED,
     job_errors.OWNER_ALONE,
     job_errors.SHARDS_DROPPED,
+    job_errors.SHARDS_GONE,
     job_errors.NOT_SET_ASIDE,
     setting_errors.CUTS_TOO_LONG,
     setting_errors.NO_DELTA,

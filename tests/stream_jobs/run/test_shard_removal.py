@@ -25,7 +25,7 @@ from stream_jobs.errors import CommitConflict, MirrorError, job_errors, shard_er
 from stream_jobs.pipeline_folder import newest_owner, owner_path, pipeline_folder
 from stream_jobs.run import shard_removal
 from stream_jobs.run.commands import drop_shards
-from stream_jobs.run.job_state import Ownership, RunRecord, claimed, job_status
+from stream_jobs.run.job_state import OF_OTHER_OWNERS, Ownership, RunRecord, claimed, job_status
 from stream_jobs.run.shard_removal import ShardRemoval
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import Shard, TableOptions, TableSchema
@@ -500,3 +500,29 @@ def test_the_exit_code_says_why_nothing_was_removed(
     assert len(lists(tmp_path)) == 3
     assert code(US, "--yes") == 0
     assert lists(tmp_path) == {EU: EU}
+
+
+@pytest.mark.parametrize("gone", [EU, US])
+def test_a_job_that_wakes_up_after_the_command_ends(tmp_path: Path, gone: str) -> None:
+    """It has slept since before the command has looked."""
+    late = {name: claim(tmp_path, name) for name in (EU, US)}[gone]
+    end_run(tmp_path, gone, late)
+    commit(shard(tmp_path, gone), 1, 1)
+    drop(tmp_path, gone)
+    files = every_file(tmp_path)
+    with pytest.raises(MirrorError) as caught:
+        late.check()
+    expected = {EU: job_errors.TAKEN_OVER, US: job_errors.SHARDS_GONE}
+    assert caught.value.code is expected[gone]
+    assert caught.value.code in OF_OTHER_OWNERS
+    assert every_file(tmp_path) == files
+
+
+def test_a_job_whose_owner_files_were_deleted_by_hand_goes_on(tmp_path: Path) -> None:
+    own = claim(tmp_path, US)
+    RunRecord(*pipeline_folder(f"{tmp_path}/mirror", US), "processingTime").begin(own.owner.epoch)
+    shutil.rmtree(tmp_path / "mirror" / "_cdc" / "owner")
+    own.check()
+    newest = own.newest()
+    assert newest is not None
+    assert newest.epoch == own.owner.epoch
