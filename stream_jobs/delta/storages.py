@@ -99,7 +99,8 @@ class LocalStorage:
     def folders(self, folder: str = "") -> Sequence[str]:
         try:
             with os.scandir(self._full(folder) if folder else self.root) as entries:
-                return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
+                # A database may be elsewhere, behind a link.
+                return sorted(each.name for each in entries if each.is_dir())
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:

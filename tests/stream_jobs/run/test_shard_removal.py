@@ -526,3 +526,12 @@ def test_a_job_whose_owner_files_were_deleted_by_hand_goes_on(tmp_path: Path) ->
     newest = own.newest()
     assert newest is not None
     assert newest.epoch == own.owner.epoch
+
+
+@pytest.mark.parametrize("linked", ["shop", "shop/orders"])
+def test_tables_behind_a_link_are_found(tmp_path: Path, linked: str) -> None:
+    with_pipelines(tmp_path)
+    (tmp_path / "mirror" / linked).rename(tmp_path / "elsewhere")
+    (tmp_path / "mirror" / linked).symlink_to(tmp_path / "elsewhere")
+    assert "removed shards us, us_2" in drop(tmp_path)
+    assert rows(tmp_path) == OF_EU
