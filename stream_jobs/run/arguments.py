@@ -1,6 +1,7 @@
 """The arguments of `binlog-connector-mirror`."""
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -221,10 +222,20 @@ def _resumed(parser: ArgumentParser) -> None:
 def _dropped(parser: ArgumentParser) -> None:
     """Declare whose shards are removed."""
     text = "The kafka.topic_prefix of the pipeline that is gone."
-    parser.add_argument("prefix", metavar="PREFIX", help=text)
+    parser.add_argument("prefix", type=_prefix, metavar="PREFIX", help=text)
     parser.add_argument("--yes", action="store_true", help="Remove them.")
     text = "The machine of its job is gone for good, so its process does not run any more."
     parser.add_argument("--lost-host", metavar="HOST", help=text)
+
+
+def _prefix(text: str) -> str:
+    # The help needs no settings.
+    from connector.foundation.settings import values  # noqa: PLC0415
+
+    if not re.fullmatch(values.TOPIC_PREFIX, text):
+        message = f"{text!r} is not a kafka.topic_prefix: use letters, digits, _ and -"
+        raise argparse.ArgumentTypeError(message)
+    return text
 
 
 def _record(text: str) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 import re
 from ipaddress import ip_address
-from typing import Annotated
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
@@ -126,6 +126,7 @@ _START = (
     r"snapshot|earliest|latest|gtid:.*|position:[^:]+\.[0-9]+:[0-9]+(\+[0-9]+\+[0-9]+)?"
     r"|timestamp:[0-9]{4}-[0-9]{2}-[0-9]{2}.+"
 )
+TOPIC_PREFIX: Final = r"[A-Za-z0-9_-]+"
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 TablePattern = Annotated[str, AfterValidator(as_table_pattern)]
@@ -140,7 +141,7 @@ BrokerAddress = Annotated[str, AfterValidator(_as_broker)]
 ListenAddress = Annotated[str, AfterValidator(as_listen_address)]
 CollectorAddress = Annotated[str, _matching(r"https?://[^\s?#@]+", settings_errors.COLLECTOR)]
 PipelineName = Annotated[str, _matching(r"[A-Za-z0-9._-]+", settings_errors.NAME)]
-TopicPrefix = Annotated[str, _matching(r"[A-Za-z0-9_-]+", settings_errors.PREFIX)]
+TopicPrefix = Annotated[str, _matching(TOPIC_PREFIX, settings_errors.PREFIX)]
 
 
 def is_loopback(host: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,14 @@ WRONG = [
         "resume job.toml shop.a --skip-record 12",
         "argument --skip-record: '12' is not PARTITION:OFFSET, such as 1:4711",
     ),
+    (
+        "drop-shards job.toml ''",
+        "argument PREFIX: '' is not a kafka.topic_prefix: use letters, digits, _ and -",
+    ),
+    (
+        "drop-shards job.toml ../us --yes",
+        "argument PREFIX: '../us' is not a kafka.topic_prefix: use letters, digits, _ and -",
+    ),
 ]
 
 
@@ -60,7 +69,7 @@ def test_wrong_arguments_are_told_and_the_exit_code_is_2(
     capsys: pytest.CaptureFixture[str], given: str, said: str
 ) -> None:
     with pytest.raises(SystemExit) as end:
-        parsed(given.split())
+        parsed(shlex.split(given))
     assert end.value.code == 2
     assert capsys.readouterr().err.endswith(f"error: {said}\n")
 
