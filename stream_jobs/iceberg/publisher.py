@@ -41,7 +41,8 @@ from stream_jobs.iceberg.table_files import (
     needed_files,
 )
 
-# Files that no snapshot has are looked for after so many new snapshots, at least.
+# Files that no snapshot has are looked for at each change whose number is a multiple of that, at
+# least: whoever puts it, so also if no process puts many.
 _SWEEP_EVERY: Final = 60
 # Each of the snapshots in the metadata has them.
 _TOKEN_DIGITS: Final = 12
@@ -108,7 +109,6 @@ class TablePublisher:
         # by the name of its list, the files that a snapshot needs.
         self._manifests: dict[str, manifests.Manifest] = {}
         self._needed: dict[str, frozenset[str]] = {}
-        self._unswept = 0
 
     def publish(self, snapshot: Snapshot, occasion: Occasion) -> TableHead:
         """Make a version the current snapshot, unless it or a later one is; return what is there.
@@ -335,8 +335,7 @@ class TablePublisher:
 
         `at` is a time before `head` was committed, milliseconds since 1970.
         """
-        self._unswept += 1
-        if self._unswept < max(_SWEEP_EVERY, self._snapshots):
+        if head.number % max(_SWEEP_EVERY, self._snapshots):
             return
         old = self._files.old_names(self._path, at)
         known, self._needed = self._needed, self._needed_by(head, self._needed)
@@ -346,7 +345,6 @@ class TablePublisher:
             known |= self._needed
             named = named.union(*self._needed_by(earlier, known, is_whole=False).values())
         self._files.delete_unnamed(self._path, old, named, head.number)
-        self._unswept = 0
 
     def _needed_by(
         self, head: TableHead, known: Mapping[str, frozenset[str]], *, is_whole: bool = True

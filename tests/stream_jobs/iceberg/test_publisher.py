@@ -549,7 +549,7 @@ def test_snapshots_files_and_tags_go_when_they_are_old(
     # What nothing names goes now and then, ten minutes after it was written.
     for file in published.folder.rglob("*.avro"):
         os.utime(file, (1, 1))
-    monkeypatch.setattr("stream_jobs.iceberg.publisher._SWEEP_EVERY", 1)
+    monkeypatch.setattr("stream_jobs.iceberg.publisher._SWEEP_EVERY", 10)
     sample.append([10])
     published.publish(sample.table)
     named = {
