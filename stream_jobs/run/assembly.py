@@ -30,7 +30,7 @@ from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.cut_coordinator import CutCoordinator
 from stream_jobs.run.cut_history import CutHistory
 from stream_jobs.run.iceberg_publication import IcebergPublication, PublicationLimits
-from stream_jobs.run.job_state import claimed
+from stream_jobs.run.job_state import Ownership, claimed
 from stream_jobs.settings import IcebergSettings, MirrorSettings, Settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables.maintenance import TableMaintenance
@@ -83,7 +83,7 @@ def batch_applier(
     targets = CutTargetFinder.of(client, kafka.topic_prefix, choices.skipped)
     merged = states.merged if own.shared else None
     record = CutHistory(CutStore(*folder), settings.cuts_ms, ownership, merged)
-    iceberg = iceberg_publication(settings, services, choices)
+    iceberg = iceberg_publication(settings, services, choices, ownership)
     upkeep = TableMaintenance(template, run, cores, threads, target)
     if iceberg is not None:
         upkeep = replace(upkeep, kept_since=iceberg.kept_since)
@@ -110,7 +110,10 @@ def batch_applier(
 
 
 def iceberg_publication(
-    settings: Settings, services: MirrorContext, choices: TableOptionsResolver
+    settings: Settings,
+    services: MirrorContext,
+    choices: TableOptionsResolver,
+    ownership: Ownership,
 ) -> IcebergPublication | None:
     """Return what publishes versions as Iceberg tables; None if the settings want none."""
     if not choices.is_iceberg:
@@ -119,8 +122,7 @@ def iceberg_publication(
     limits = PublicationLimits(iceberg.snapshots, settings.cuts_ms, own.commits_in_parallel)
     files = TableFiles(services.storage, reader_uri(own.path), is_shared=own.shared)
     catalog = catalog_publisher(iceberg, files)
-    prefix = settings.kafka.topic_prefix if own.shared else None
-    return IcebergPublication(services, choices, limits, files, catalog, prefix)
+    return IcebergPublication(services, choices, limits, files, catalog, ownership)
 
 
 def task_template(settings: Settings, storage: Storage) -> Task:

@@ -45,6 +45,7 @@ from stream_jobs.iceberg.metadata import current_id, partition_spec, published_m
 from stream_jobs.iceberg.publisher import Occasion, TablePublisher
 from stream_jobs.iceberg.record import PublicationRecord, TableProblem
 from stream_jobs.iceberg.table_files import TableFiles
+from stream_jobs.run.job_state import Ownership
 from stream_jobs.run.publication_queue import PublicationQueue, Version
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.maintenance import ChangedTable
@@ -74,12 +75,12 @@ class IcebergPublication:
         limits: PublicationLimits,
         files: TableFiles,
         catalog: CatalogPublisher | None = None,
-        prefix: str | None = None,
+        ownership: Ownership | None = None,
     ) -> None:
         """Publish the mirrors of `services` for which `choices` want it, to `files` and `catalog`.
 
-        If pipelines share the mirror, `prefix` is that of the topics. Raises MirrorError if the
-        record of an earlier run cannot be read.
+        `ownership` is the claim of this process. Raises MirrorError if the record of an earlier
+        run cannot be read.
         """
         self._services = services
         self._choices = choices
@@ -88,7 +89,9 @@ class IcebergPublication:
         self._catalog = catalog
         # By path: tables that the catalog does not have as they are, and since when.
         self._unlisted: dict[str, tuple[TableSchema, float]] = {}
-        self._tags = CutTags(prefix)
+        self._ownership = ownership
+        owner = None if ownership is None else ownership.owner
+        self._tags = CutTags(owner.prefix if owner is not None and owner.shared else None)
         self._written = PublicationRecord.read(*services.folder)
         self._record = self._written or PublicationRecord(tags=self._tags)
         if self._record.tags != self._tags:
@@ -363,6 +366,9 @@ class IcebergPublication:
             return
         with suppress(MirrorError):
             # It is written with the next change; batches meet the same error.
+            if self._ownership is not None and not self._ownership.is_current():
+                # A newer process says which tags are there: it may have removed those of this one.
+                return
             record.write(self._services.folder.storage)
             self._record = self._written = record
 

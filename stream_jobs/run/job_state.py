@@ -90,18 +90,25 @@ class Ownership:
     def check(self) -> None:
         """Raise MirrorError if another process has taken over, or has removed the pipeline."""
         newest = self.newest()
+        if self._has(newest):
+            if newest is None:
+                self.claim()
+            return
         if newest is None:
-            if self.owner.shared and not self._has_run():
-                place = {"path": self._base, "prefix": self.owner.prefix}
-                raise MirrorError(job_errors.SHARDS_GONE, **place)
-            self.claim()  # somebody has removed the files
-        elif newest.epoch != self.owner.epoch:
-            raise MirrorError(
-                job_errors.TAKEN_OVER, path=self._base, pid=newest.pid, host=newest.host
-            )
+            place = {"path": self._base, "prefix": self.owner.prefix}
+            raise MirrorError(job_errors.SHARDS_GONE, **place)
+        raise MirrorError(job_errors.TAKEN_OVER, path=self._base, pid=newest.pid, host=newest.host)
 
-    def _has_run(self) -> bool:
-        """Return whether the newest run is that of this process: `drop-shards` removes it."""
+    def is_current(self) -> bool:
+        """Return whether no other process has taken over, or has removed the pipeline."""
+        return self._has(self.newest())
+
+    def _has(self, newest: Owner | None) -> bool:
+        if newest is not None:
+            return newest.epoch == self.owner.epoch
+        if not self.owner.shared:
+            return True  # somebody has removed the files
+        # `drop-shards` removes the record of the run, too.
         run = RunRecord(self._storage, self._base, "").newest()
         return run is not None and run.epoch == self.owner.epoch
 

@@ -13,6 +13,7 @@ from stream_jobs.cuts import read_cuts
 from stream_jobs.cuts.reader import mirror_at
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.cut_tags import CutTags
+from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.pipeline_folder import pipeline_folder
 from stream_jobs.run.assembly import batch_applier
 from stream_jobs.run.commands import show_cuts
@@ -273,3 +274,18 @@ def test_no_snapshot_is_a_mere_rewrite(both: Both, applier: BatchApplier) -> Non
     applier.iceberg.note([ChangedTable(table.topic, mirror, ("id",))], is_rewrite=True)
     versions, _ = applier.iceberg.queue.take()
     assert [version.is_rewrite for version in versions.values()] == [False]
+
+
+def test_a_process_that_is_late_leaves_the_record_of_the_newer_one(
+    both: Both, applier: BatchApplier
+) -> None:
+    eu, _ = both
+    eu.table().insert({"id": 1, "name": "a"})
+    eu.end()
+    eu.apply()
+    record = PublicationRecord.read(*applier.services.folder)
+    assert record is not None
+    assert record.cuts.keys() == {1}
+    assert applier.iceberg is not None
+    applier.iceberg.publish()
+    assert PublicationRecord.read(*applier.services.folder) == record
