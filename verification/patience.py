@@ -31,7 +31,12 @@ _FINAL: Final = (
     verify_errors.OTHER_ANSWERS,
     verify_errors.LOST,
     verify_errors.AWAY,
+    verify_errors.OFTEN_LOST,
 )
+# To connect takes less, so after an attempt that has lasted longer, the server was lost once more.
+_CONNECTING_SECONDS: Final = 60.0
+# So often a reading that takes longer than that is begun again.
+_LOSSES_MAX: Final = 5
 
 
 @dataclass(slots=True)
@@ -98,10 +103,12 @@ class Attempts:
     """The attempts to read one thing."""
 
     def __init__(self, patience: Patience) -> None:
-        """Wait as long as `patience` says, from the first error on."""
+        """Wait as long as `patience` says, from the loss of a connection on."""
         self._patience = patience
         self._pause = patience.retry.initial_seconds
         self._until: float | None = None
+        self._began = time.monotonic()  # the last attempt
+        self._losses = 0
 
     def end(self) -> None:
         """Note that what was to be read was read."""
@@ -118,8 +125,13 @@ class Attempts:
         patience, now = self._patience, time.monotonic()
         if patience.closing.is_set() or error.code in _FINAL:
             raise error
-        if self._until is None:
-            self._until = now + patience.seconds
+        if self._until is None or now - self._began > _CONNECTING_SECONDS:
+            self._until, self._pause = now + patience.seconds, patience.retry.initial_seconds
+            self._losses += 1
+        if self._losses > _LOSSES_MAX:
+            raise SourceUnavailable(
+                verify_errors.OFTEN_LOST, side=patience.side, times=self._losses, why=error
+            ) from error
         if patience.is_over or now >= self._until:
             patience.is_over = True
             raise SourceUnavailable(
@@ -133,4 +145,5 @@ class Attempts:
         )
         if patience.closing.wait(pause):
             raise error
+        self._began = time.monotonic()
         patience.require()

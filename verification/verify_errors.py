@@ -23,16 +23,18 @@ OTHER_SERVER = ErrorCode(
     cause="Positions in the log of one server mean nothing on another one.",
     example={"uuid": "3e11fa47-71ca-11e1-9e33-c80aa9429562"},
 )
-AWAY = ErrorCode(
+LOST_CONNECTION = ErrorCode(
     "V126",
-    "{side} was away for {seconds:g} s: {why:what}",
+    "{side} was {reason}: {why:what}",
     "try again when it answers; with --state, the command goes on where it stood; --patience waits "
     "longer",
     end=End.COMMAND,
     cause="A connection to the source, or to the server of the target, was lost while tables were "
-    "compared, and could not be made again.",
-    example={"side": "the source"},
+    "compared, and could not be made again, or was lost again each time.",
+    example={"side": "the source", "reason": "away for 60 s"},
 )
+AWAY = LOST_CONNECTION.because("away for {seconds:g} s")
+OFTEN_LOST = LOST_CONNECTION.because("lost {times} times in one reading")
 LOST = ErrorCode(
     "V127",
     "{server} lacks what was there when tables were compared: {lost}",

@@ -11,6 +11,7 @@ from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import RetrySettings
 from connector.replication import answer_errors, dump_errors
 from tests.foundation.errors.texts import shown
+from verification import patience as patience_module
 from verification import verify_errors
 from verification.patience import Patience
 
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 
 RETRY = RetrySettings(initial_seconds=0.01, max_seconds=0.02)
 AWAY = SourceUnavailable(dump_errors.SERVER_CLOSED, server="source db1:3306")
+
+
+class _Clock:
+    """A clock that goes on when the test says so."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
 
 
 def reading(*errors: ConnectorError) -> Callable[[], int]:
@@ -52,6 +62,28 @@ def test_a_source_that_stays_away_is_an_error_that_says_why_and_how_long() -> No
     assert raised.value.code is verify_errors.AWAY
     # Until the source is there again.
     assert patience.again(reading()) == 1
+    assert patience.again(reading(AWAY)) == 2
+
+
+def test_a_server_that_is_lost_once_more_much_later_is_waited_for_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = _Clock()
+    monkeypatch.setattr(patience_module, "time", clock)
+    patience, lost = Patience(RETRY, 5.0), reading(*[AWAY] * 5)
+
+    def read() -> int:
+        clock.now += 1800.0
+        return lost()
+
+    assert patience.again(read) == 6
+    # A reading that never ends is given up.
+    lost = reading(*[AWAY] * 6)
+    with pytest.raises(SourceUnavailable) as raised:
+        patience.again(read)
+    facts = {"side": "the source", "times": 6, "why": AWAY}
+    assert str(raised.value) == shown(verify_errors.OFTEN_LOST, **facts)
+    # It was there: other tables are waited for.
     assert patience.again(reading(AWAY)) == 2
 
 
