@@ -50,10 +50,11 @@ _INDEX: Final = """
     WHERE i.indrelid = to_regclass(%s) AND a.attnum = i.indkey[0] AND a.attname = %s
         AND i.indisvalid AND i.indpred IS NULL
 """
-# Of the server, and of its history: a standby that was promoted has the same identifier.
+# Of the server, and of its history: a standby has the same identifier, and keeps it when it is
+# promoted. Those of one primary are not told apart.
 _IDENTITY: Final = """
     SELECT concat_ws('/', s.system_identifier,
-        greatest(c.timeline_id, r.min_recovery_end_timeline))
+        greatest(c.timeline_id, r.min_recovery_end_timeline), pg_is_in_recovery())
     FROM pg_control_system() s, pg_control_checkpoint() c, pg_control_recovery() r
 """
 _MAY_IDENTIFY: Final = """

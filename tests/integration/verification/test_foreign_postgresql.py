@@ -333,3 +333,23 @@ def test_no_session_is_left_of_a_server_that_does_not_say_which_one_it_is(
     assert raised.value.code is foreign_errors.TARGET_REFUSED
     own = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'binlog-connector%'"
     wait_until(lambda: target.execute(own).fetchone() == (0,), lambda: "a session is left")
+
+
+def test_a_standby_is_another_server_than_its_primary(
+    server: PostgresqlServer, target: psycopg.Connection[Any], table: ForeignTable
+) -> None:
+    signal = server.directory / "data" / "standby.signal"
+    with compared(server, table) as check:
+        target.close()
+        server.kill()
+        # It goes on as a standby, with the identifier and the timeline that it had.
+        signal.touch()
+        server.start()
+        try:
+            with pytest.raises(SourceUnavailable) as raised:
+                check.run()
+        finally:
+            server.kill()
+            signal.unlink()
+            server.start()
+    assert raised.value.code is verify_errors.OTHER_ANSWERS
