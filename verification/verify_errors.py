@@ -26,8 +26,8 @@ OTHER_SERVER = ErrorCode(
 LOST_CONNECTION = ErrorCode(
     "V126",
     "{side} was {reason}: {why:what}",
-    "try again when it answers; with --state, the command goes on where it stood; --patience waits "
-    "longer",
+    "try again when it answers; with --state, a comparison with a mirror or a replica goes on "
+    "where it stood; --patience waits longer",
     end=End.COMMAND,
     cause="A connection to the source, or to the server of the target, was lost while tables were "
     "compared, and could not be made again, or was lost again each time.",
@@ -38,8 +38,9 @@ OFTEN_LOST = LOST_CONNECTION.because("lost {times} times in one reading")
 LOST = ErrorCode(
     "V127",
     "{server} lacks what was there when tables were compared: {lost}",
-    "wait until the server has it; if it never will, look which server is right, begin again with "
-    "a copy there, and start `verify` again, without the file of --state",
+    "wait until the server has it; if it never will, look which server is right: a pipeline begins "
+    "again there with a copy, and another target has to be filled again; then start `verify` "
+    "again, without the file of --state",
     end=End.COMMAND,
     cause="The server was restored, or its log was reset; or it has taken the place of a server of "
     "which it had not everything. What was found equal says nothing of its rows.",
@@ -48,8 +49,8 @@ LOST = ErrorCode(
 OTHER_NOW = ErrorCode(
     "V128",
     "{reason} since the comparison began",
-    "compare again, without the file of --state; with --forever, the comparison goes on there by "
-    "itself",
+    "compare again, without the file of --state; with --forever, a comparison with a mirror or a "
+    "replica goes on there by itself",
     end=End.COMMAND,
     cause="The source, or the server of the target, has failed over. Positions in the log of one "
     "server mean nothing on another one, and rows of one server prove nothing about those of "
