@@ -100,9 +100,12 @@ def test_the_folders_of_a_folder_are_listed_by_name(storage: LocalStorage, tmp_p
     assert storage.folders() == []
     for name in ("t/b/x", "t/a/x/y", "t/c", "s/z"):
         storage.write(name, b"1")
-    (tmp_path / "t/link").symlink_to("/etc")
+    # A database may be elsewhere, behind a link.
+    (tmp_path / "t/e").symlink_to(tmp_path / "s")
+    (tmp_path / "t/f").symlink_to(tmp_path / "s/z")
+    (tmp_path / "t/g").symlink_to("nowhere")
     assert storage.folders() == ["s", "t"]
-    assert storage.folders("t") == ["a", "b"]
+    assert storage.folders("t") == ["a", "b", "e"]
     assert storage.folders("t/c") == storage.folders("none") == []
 
 
