@@ -24,7 +24,7 @@ from stream_jobs.cuts.cut import CutStore
 from stream_jobs.source.sequence import PackedSequence
 from verification.pipeline import Pipeline
 
-# Each takes 24 bytes; of more, the older half is forgotten.
+# Each takes 48 bytes; of more, the older half is forgotten.
 _TRANSACTIONS_MAX: Final = 2_000_000
 _US: Final = 1_000_000
 
@@ -36,18 +36,45 @@ class FoundTimes(NamedTuple):
     us: NDArray[np.int64]  # microseconds since 1970
 
 
-class CommitTimes:
-    """The commit times of the log of one server, in one epoch of sequences."""
+class CommitTimes(NamedTuple):
+    """The commit times of the log of one server, in one epoch of sequences, as far as it was read.
+
+    Of each transaction: the first part of a sequence at its first and at its last byte, and its
+    time. They do not change while the log is read on: several comparisons use them at that time.
+    """
+
+    epoch: int
+    begin: int  # the first part of a sequence
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    us: NDArray[np.int64]
+
+    def times(self, hi: NDArray[np.int64]) -> FoundTimes:
+        """Return the times of places, which are first parts of sequences from `begin` on.
+
+        Between two transactions, it is the time of the one before.
+        """
+        known, times_us = np.zeros(len(hi), np.bool_), np.zeros(len(hi), np.int64)
+        for places in (self.ends, self.starts):
+            at = np.minimum(np.searchsorted(places, hi), max(len(places) - 1, 0))
+            if len(places):
+                same = places[at] == hi
+                known |= same
+                times_us[same] = self.us[at[same]]
+        return FoundTimes(known, times_us)
+
+
+class _LogReader:
+    """Reads the times of a log, which goes on."""
 
     def __init__(self, settings: SourceSettings, epoch: int, file: str, position: int) -> None:
         """Begin at `position` of `file`, between two transactions, of the server of `settings`."""
         self.epoch = epoch
         self._settings = settings
         self._place = file, position
-        self.begin = _packed(epoch, file, position)
-        # Of each transaction: the first part of a sequence at its first and at its last byte, and
-        # its time.
+        self._begin = _packed(epoch, file, position)
         self._starts, self._ends, self._us = (array("q") for _ in range(3))
+        self._known: CommitTimes | None = None
 
     def read_on(self) -> None:
         """Read to the end of the log. Raises the errors of a connection and of the log."""
@@ -72,27 +99,19 @@ class CommitTimes:
                     self._add(transaction.file, transaction.position, end, us)
                     self._place = transaction.file, end
 
-    def times(self, hi: NDArray[np.int64]) -> FoundTimes:
-        """Return the times of places, which are first parts of sequences from `begin` on.
-
-        Between two transactions, it is the time of the one before.
-        """
-        starts, ends, us = (
-            np.array(numbers, np.int64) for numbers in (self._starts, self._ends, self._us)
-        )
-        known, times_us = np.zeros(len(hi), np.bool_), np.zeros(len(hi), np.int64)
-        for places in (ends, starts):
-            at = np.minimum(np.searchsorted(places, hi), max(len(places) - 1, 0))
-            if len(places):
-                same = places[at] == hi
-                known |= same
-                times_us[same] = us[at[same]]
-        return FoundTimes(known, times_us)
+    @property
+    def known(self) -> CommitTimes:
+        """The times that were read."""
+        if self._known is None:
+            numbers = (np.array(own, np.int64) for own in (self._starts, self._ends, self._us))
+            self._known = CommitTimes(self.epoch, self._begin, *numbers)
+        return self._known
 
     def _add(self, file: str, position: int, end: int, us: int) -> None:
+        self._known = None
         if len(self._us) >= _TRANSACTIONS_MAX:
             half = _TRANSACTIONS_MAX // 2
-            self.begin = self._ends[half - 1] + 1
+            self._begin = self._ends[half - 1] + 1
             for numbers in (self._starts, self._ends, self._us):
                 del numbers[:half]
         self._starts.append(_packed(self.epoch, file, position))
@@ -104,7 +123,7 @@ class CommitTimeCache:
     """The commit times that one process knows, whatever connections come and go."""
 
     def __init__(self) -> None:
-        self._times: CommitTimes | None = None
+        self._log: _LogReader | None = None
         self._server_uuid = ""
         # Several histories may be compared at the same time.
         self._turn = Lock()
@@ -118,34 +137,34 @@ class CommitTimeCache:
             return self._up_to_now(pipeline, cuts)
 
     def _up_to_now(self, pipeline: Pipeline, cuts: CutStore) -> tuple[CommitTimes | None, str]:
-        known = self._times
+        log = self._log
         try:
-            if known is not None and (self._server_uuid, known.epoch) == (
+            if log is not None and (self._server_uuid, log.epoch) == (
                 pipeline.server_uuid,
                 pipeline.epoch,
             ):
                 # Its place in the log may be gone: then a later cut begins it.
                 with suppress(SourceRefused):
-                    pipeline.patience.again(known.read_on)
-                    return known, ""
-            self._times = known = _from_oldest(pipeline, cuts)
-            if known is None:
+                    pipeline.patience.again(log.read_on)
+                    return log.known, ""
+            self._log = log = _from_oldest(pipeline, cuts)
+            if log is None:
                 return None, "the mirror lists no cut that the log of the server still has"
             self._server_uuid = pipeline.server_uuid
-            pipeline.patience.again(known.read_on)
+            pipeline.patience.again(log.read_on)
         except (SourceUnavailable, SourceRefused, EventError, DecodeError) as error:
             # The next call reads on where this one ends.
             return None, str(error)
-        return known, ""
+        return log.known, ""
 
 
-def _from_oldest(pipeline: Pipeline, cuts: CutStore) -> CommitTimes | None:
-    """Return times that begin at the oldest cut whose place the log of the server still has."""
+def _from_oldest(pipeline: Pipeline, cuts: CutStore) -> _LogReader | None:
+    """Return what reads times from the oldest cut whose place the log of the server still has."""
     files = {str(row["Log_name"]) for row in pipeline.session.query("SHOW BINARY LOGS")}
     for cut in cuts.read_all():
         file, _, position = cut.position.rpartition(":")
         if Sequence.parse(cut.seq).epoch == pipeline.epoch and file in files:
-            return CommitTimes(pipeline.server, pipeline.epoch, file, int(position))
+            return _LogReader(pipeline.server, pipeline.epoch, file, int(position))
     return None
 
 

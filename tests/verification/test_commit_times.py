@@ -94,6 +94,23 @@ def test_times_begin_at_a_later_cut_if_their_place_in_the_log_is_gone(server: _S
     )
 
 
+def test_times_do_not_change_under_a_comparison_while_another_one_reads_on(
+    server: _Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, cuts = CommitTimeCache(), _Cuts()
+    first, _ = cache.up_to_now(server.pipeline, cuts)  # type: ignore[arg-type]
+    assert first is not None
+    begin, places = first.begin, first.ends.copy()
+    assert first.times(places).are_known.all()
+    # The oldest times are forgotten.
+    monkeypatch.setattr(commit_times, "_TRANSACTIONS_MAX", 2)
+    later, _ = cache.up_to_now(server.pipeline, cuts)  # type: ignore[arg-type]
+    assert later is not None
+    assert later.begin > begin
+    assert first.begin == begin
+    assert first.times(places).are_known.all()
+
+
 def test_times_are_kept_while_the_server_is_away(server: _Server) -> None:
     cache, cuts = CommitTimeCache(), _Cuts()
     first, _ = cache.up_to_now(server.pipeline, cuts)  # type: ignore[arg-type]
@@ -103,7 +120,10 @@ def test_times_are_kept_while_the_server_is_away(server: _Server) -> None:
     assert note
     server.is_away = False
     again, _ = cache.up_to_now(server.pipeline, cuts)  # type: ignore[arg-type]
-    assert again is first
+    assert first is not None
+    assert again is not None
+    assert again.begin == first.begin
+    assert again.us[: len(first.us)].tolist() == first.us.tolist()
 
 
 def test_a_log_is_read_once_up_to_an_event_that_cannot_be_read(server: _Server) -> None:
