@@ -106,10 +106,12 @@ def test_batches_that_are_repeated_and_lost_checkpoints_need_no_deleted_record(
 @pytest.mark.spark
 def test_the_job_deletes_in_its_turn_and_goes_on(kafka: Kafka, spark_job: SparkJob) -> None:
     table = SourceTable(kafka, "items", COLUMNS).create()
-    for number in range(2):
+    # The first turn makes the group known; a broker that has had no group may need more than one.
+    for number in range(6):
         table.insert(row(number))
         lines = spark_job.run(kafka={"delete_after_hours": 1e-7})
         assert spark_job.exit_code == 0, lines
-    # The first turns have made the group known.
+        if number and first(spark_job, table) == ends(kafka, table):
+            break
     assert first(spark_job, table) == ends(kafka, table)
-    assert spark_job.rows("items") == rows(0, 1)
+    assert spark_job.rows("items") == rows(*range(number + 1))
