@@ -44,30 +44,36 @@ class SourceMoment(NamedTuple):
 
 def read_moment(session: SelectSession) -> SourceMoment:
     """Return the moment now. Raises the errors of a session."""
+    # Without GTIDs, the end of the log may be of a transaction that no SELECT sees yet.
+    found = _gtid_variable(session) or "''"
+    (row,) = session.query(f"SELECT UTC_TIMESTAMP(6) AS at, {found} AS found")
     if session.identity.flavour == "mariadb":
         # The log has a transaction before a SELECT sees it.
-        (row,) = session.query("SELECT UTC_TIMESTAMP(6) AS at, @@GLOBAL.gtid_binlog_pos AS found")
         watermark.open_snapshot(session, watermark.log_end(session), Event())
         session.query("COMMIT")
-    elif session.identity.gtid:
-        (row,) = session.query("SELECT UTC_TIMESTAMP(6) AS at, @@GLOBAL.gtid_executed AS found")
-    else:
-        # The end of the log may be of a transaction that no SELECT sees yet.
-        (row,) = session.query("SELECT UTC_TIMESTAMP(6) AS at, '' AS found")
     at = datetime.fromisoformat(row["at"] or "").replace(tzinfo=UTC)
     us = int(at.timestamp()) * _US + at.microsecond
-    return SourceMoment(us, (row["found"] or "").replace("\n", ""))
+    return SourceMoment(us, _one_line(row["found"]))
 
 
 def transactions_of(session: SelectSession) -> str:
     """Return the GTID set that a server has; "" without GTIDs. Raises the errors of a session."""
-    if session.identity.flavour == "mariadb":
-        (row,) = session.query("SELECT @@GLOBAL.gtid_binlog_pos AS found")
-    elif session.identity.gtid:
-        (row,) = session.query("SELECT @@GLOBAL.gtid_executed AS found")
-    else:
+    found = _gtid_variable(session)
+    if found is None:
         return ""
-    return (row["found"] or "").replace("\n", "")
+    (row,) = session.query(f"SELECT {found} AS found")
+    return _one_line(row["found"])
+
+
+def _gtid_variable(session: SelectSession) -> str | None:
+    """Return which variable has the GTID set of a server; None without GTIDs."""
+    if session.identity.flavour == "mariadb":
+        return "@@GLOBAL.gtid_binlog_pos"
+    return "@@GLOBAL.gtid_executed" if session.identity.gtid else None
+
+
+def _one_line(gtids: str | None) -> str:
+    return (gtids or "").replace("\n", "")
 
 
 def lost_part(session: SelectSession, transactions: str) -> str:
@@ -94,7 +100,7 @@ def lost_part(session: SelectSession, transactions: str) -> str:
         return ""
     known = "@@GLOBAL.gtid_executed"
     (row,) = session.query(f"SELECT GTID_SUBTRACT('{transactions}', {known}) AS lost")
-    return (row["lost"] or "").replace("\n", "")
+    return _one_line(row["lost"])
 
 
 def _writer(gtid: MariadbGtid) -> tuple[int, int]:

@@ -82,6 +82,15 @@ class CertifiedTable(ForeignTable):
         fill = ("CREATE TABLE n (n INT)", f"INSERT INTO n VALUES {DIGITS}", FILL)
         self.execute(DEFINITION, *fill)
 
+    def made_small(self) -> None:
+        """Make nine rows at both sides, without the column that has no exact text."""
+        self.execute(
+            DEFINITION.replace(", weight DOUBLE", ""),
+            "INSERT INTO orders (id, note) VALUES "
+            + ", ".join(f"({number}, 'row é,{number}')" for number in range(1, 10)),
+        )
+        foreign_tables.write(self.path, typed([{**r, "weight": 0} for r in self.rows()]))
+
     def certify(self, *arguments: str, targets: tuple[str, ...] = ()) -> CompletedProcess[str]:
         """Run the command with a file that leaves out the column without an exact text."""
         tables = self.path.with_name("audit.toml")
@@ -349,12 +358,7 @@ def test_no_moment_is_computed_that_the_log_does_not_tell(
     mysql_server: MysqlServer, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = CertifiedTable(mysql_server.endpoint, database, tmp_path / "orders")
-    table.execute(
-        DEFINITION.replace(", weight DOUBLE", ""),
-        "INSERT INTO orders (id, note) VALUES "
-        + ", ".join(f"({number}, 'row é,{number}')" for number in range(1, 10)),
-    )
-    foreign_tables.write(table.path, typed([{**r, "weight": 0} for r in table.rows()]))
+    table.made_small()
     xid, change = f"'{table.database}'", "UPDATE orders SET note = 'new' WHERE id = {}"
     with proof(table) as (own, since):
         assert own.run(since) is not None
@@ -409,12 +413,7 @@ def test_a_snapshot_tells_which_transactions_it_has_that_were_being_committed(
     count: int,
 ) -> None:
     table = CertifiedTable(mysql_server.endpoint, database, tmp_path / "orders")
-    table.execute(
-        DEFINITION.replace(", weight DOUBLE", ""),
-        "INSERT INTO orders (id, note) VALUES "
-        + ", ".join(f"({number}, 'row é,{number}')" for number in range(1, 10)),
-    )
-    foreign_tables.write(table.path, typed([{**r, "weight": 0} for r in table.rows()]))
+    table.made_small()
     before = table.gtid_set()
 
     def take_meanwhile(session: SelectSession, delivered: DeliveredPosition) -> SnapshotPosition:

@@ -36,6 +36,7 @@ from stream_jobs.tables.mirror_table import MirrorTable
 from tests.stream_jobs.topics import column
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from stream_jobs.delta.actions import DataFile
@@ -92,6 +93,17 @@ def commit(own: ShardTable, offset: int, *ids: int) -> DataFile:
 def rows(own: ShardTable) -> int:
     own.refresh()
     return sum(file.live for file in own.snapshot.files.values())
+
+
+def require_waits_for_turn(eu: ShardTable, go_on: Callable[[], None]) -> None:
+    """Require that `go_on` waits until `eu`, which has a turn, has committed its wider type."""
+    waiter = threading.Thread(target=go_on)
+    waiter.start()
+    waiter.join(0.5)
+    assert waiter.is_alive()
+    eu.commit(rewritten(eu), "CHANGE COLUMNS")
+    waiter.join(10)
+    assert not waiter.is_alive()
 
 
 def test_two_processes_commit_their_shards_in_turn(tmp_path: Path) -> None:
@@ -220,13 +232,7 @@ def test_other_pipelines_wait_while_all_files_are_written_again(tmp_path: Path) 
         except CommitConflict as error:
             refused.append(error)
 
-    waiter = threading.Thread(target=go_on)
-    waiter.start()
-    waiter.join(0.5)
-    assert waiter.is_alive()
-    eu.commit(rewritten(eu), "CHANGE COLUMNS")
-    waiter.join(10)
-    assert not waiter.is_alive()
+    require_waits_for_turn(eu, go_on)
     # Its commit did not fit any more, and its round is run again.
     assert len(refused) == 1
     us.refresh()
@@ -402,13 +408,7 @@ def test_shards_join_and_leave_when_all_files_are_written_again(
         else:
             other.add(new, all_columns(new), progress(0)[DOMAIN], {}, MODES["current"])
 
-    waiter = threading.Thread(target=go_on)
-    waiter.start()
-    waiter.join(0.5)
-    assert waiter.is_alive()
-    eu.commit(rewritten(eu), "CHANGE COLUMNS")
-    waiter.join(10)
-    assert not waiter.is_alive()
+    require_waits_for_turn(eu, go_on)
     values = {"eu"} if leaves else {"eu", "us", "new"}
     assert shard_table.shard_lists(eu.whole.refresh()).keys() == values
 
