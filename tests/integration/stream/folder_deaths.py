@@ -37,7 +37,7 @@ from tests import forked_command
 from tests.integration.folder_broker import FolderEndpoint
 from tests.integration.harness import ConnectorProcess, write_config
 from tests.integration.mirror.conftest import follow_topics, make_settings, run_in_process
-from tests.integration.stream.power_loss import TRACE, PowerLoss, preload
+from tests.integration.stream.power_loss import PowerLoss, preload
 
 _DATABASE: Final = "shop"
 _TABLES: Final = ("orders", "items")
@@ -267,8 +267,9 @@ def run(directory: Path, kills: int, losses: int, seed: int, *, delete: bool) ->
                 cursor.execute(f"CREATE TABLE {_DATABASE}.{table} ({columns})")
                 cursor.execute(f"INSERT INTO {_DATABASE}.{table} VALUES (-1, 0, '')")
         # Not for the server itself.
-        os.environ |= preload(directory)
-        loss = PowerLoss(Path(os.environ[TRACE]), dice)
+        environment = preload(directory)
+        os.environ |= environment
+        loss = PowerLoss(environment, dice)
         pipeline, client = Pipeline(directory, source, delete_after_hours), Client(source, seed)
         client.start()
         try:

@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import subprocess
 import time
 from collections import Counter
@@ -20,12 +22,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from random import Random
 
 TRACE: Final = "SYNC_TRACE"
+LIBRARY: Final = "LD_PRELOAD"
 _SOURCE: Final = Path(__file__).with_suffix(".c")
 _BLOCK: Final = 512
+# Device, inode and birth: an inode that is free again becomes that of another file.
+_File = tuple[int, int, int]
 # Names that are older are on the disk: the kernel writes them every few seconds.
 _NAMES_SECONDS: Final = 5.0
 
@@ -36,22 +41,27 @@ def preload(folder: Path) -> dict[str, str]:
     subprocess.run(
         ["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(_SOURCE), "-ldl"], check=True
     )
-    return {"LD_PRELOAD": str(library), TRACE: str(folder / "synced")}
+    return {LIBRARY: str(library), TRACE: str(folder / "synced")}
 
 
 @dataclass
 class PowerLoss:
     """Counts what was lost."""
 
-    trace: Path
+    environment: Mapping[str, str]  # from `preload`
     dice: Random
     files: int = 0  # that have lost something
     file_bytes: int = 0  # that were not synced in them
     names: int = 0
-    _sizes: dict[tuple[int, int], int] = field(default_factory=dict)
-    _times: dict[tuple[int, int], float] = field(default_factory=dict)
-    _syncs: Counter[tuple[int, int]] = field(default_factory=Counter)
+    _sizes: dict[_File, int] = field(default_factory=dict)
+    _times: dict[_File, float] = field(default_factory=dict)
+    _syncs: Counter[_File] = field(default_factory=Counter)
     _position: int = 0
+
+    def __post_init__(self) -> None:
+        self._trace = Path(self.environment[TRACE])
+        self._birth = ctypes.CDLL(self.environment[LIBRARY]).birth
+        self._birth.restype = ctypes.c_longlong
 
     def strike(self, root: Path, replaced: Collection[str] = ()) -> None:
         """Lose what was not synced below `root`; no process may write there.
@@ -63,48 +73,45 @@ class PowerLoss:
         for path in sorted(root.rglob("*")):
             if not path.is_file() or path.is_symlink():
                 continue
-            status, parent = path.stat(), path.parent.stat()
-            folder_synced = self._times.get((parent.st_dev, parent.st_ino), 0.0)
+            file, folder_synced = self._file(path), self._times.get(self._file(path.parent), 0.0)
             if (
-                status.st_ctime > max(lost_since, folder_synced)
-                and (status.st_dev, status.st_ino) not in self._appended
+                path.stat().st_ctime > max(lost_since, folder_synced)
+                and self._syncs[file] <= 1  # else it grows: its change is no new name
                 and path.name not in replaced
             ):
                 path.unlink()
                 self.names += 1
             else:
-                self._lose_end(path, self._sizes.get((status.st_dev, status.st_ino), 0))
+                self._lose_end(path, self._sizes.get(file, 0))
         # What is there now is on the disk.
         for path in root.rglob("*"):
-            status = path.stat()
-            self._sizes[status.st_dev, status.st_ino] = status.st_size
+            self._sizes[self._file(path)] = path.stat().st_size
+
+    def _file(self, path: Path) -> _File:
+        status = path.lstat()
+        return status.st_dev, status.st_ino, self._birth(os.fsencode(path))
 
     def _read_trace(self) -> None:
-        if not self.trace.exists():
+        if not self._trace.exists():
             return
-        with self.trace.open() as lines:
+        with self._trace.open() as lines:
             lines.seek(self._position)
             # A process that was killed has written a whole line or none.
             for line in iter(lines.readline, ""):
-                device, inode, size, at = line.split()
-                own = int(device), int(inode)
-                self._sizes[own] = int(size)
-                self._times[own] = float(at)
-                self._syncs[own] += 1
+                device, inode, birth, size, at = line.split()
+                file = int(device), int(inode), int(birth)
+                self._sizes[file] = int(size)
+                self._times[file] = float(at)
+                self._syncs[file] += 1
             self._position = lines.tell()
 
     def unsynced_bytes(self, folder: Path) -> int:
         """Return what the files in `folder` may lose now."""
         self._read_trace()
         return sum(
-            max(0, status.st_size - self._sizes.get((status.st_dev, status.st_ino), 0))
-            for status in (path.stat() for path in folder.glob("*.log"))
+            max(0, path.stat().st_size - self._sizes.get(self._file(path), 0))
+            for path in folder.glob("*.log")
         )
-
-    @property
-    def _appended(self) -> frozenset[tuple[int, int]]:
-        """Files that grow: their change is no new name."""
-        return frozenset(own for own, count in self._syncs.items() if count > 1)
 
     def _lose_end(self, path: Path, synced: int) -> None:
         size = path.stat().st_size
