@@ -73,6 +73,7 @@ def run(
                 outcome.comparisons.append(stage.compare(tell))
                 compared = time.monotonic()
         outcome.comparisons.append(stage.compare(tell))
+        stage.prove_topics(tell)
     except ChaosFailure as error:
         outcome.failure = f"{error}\nLogs and data are kept in {directory}"
     finally:

@@ -95,6 +95,7 @@ def run(
                 compared = time.monotonic()
         outcome.comparisons.append(stage.compare(tell))
         stage.verify(tell)
+        stage.prove_topics(tell)
     except ChaosFailure as error:
         outcome.failure = f"{error}\nLogs and data are kept in {directory}"
     finally:

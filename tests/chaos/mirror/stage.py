@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -200,6 +201,22 @@ class Stage:
                     raise ChaosFailure(reason)
                 self.rest(_LOOK_SECONDS)
         tell(f"     verify finds all tables equal, after {time.monotonic() - began:.1f} s")
+
+    def prove_topics(self, tell: Callable[[str], None]) -> None:
+        """Compare the topics with the source's log while nothing changes.
+
+        Raises ChaosFailure if a record is missing, surplus or wrong.
+        """
+        command = [sys.executable, "-m", "connector", "verify", str(self.connector_config)]
+        with self.gate.held():
+            began = time.monotonic()
+            done = subprocess.run(
+                [*command, "--topics"], capture_output=True, text=True, check=False
+            )
+        said = f"verify --topics ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        if done.returncode != 0:
+            raise ChaosFailure(said)
+        tell(f"     the topics have all changes, after {time.monotonic() - began:.1f} s\n{said}")
 
     def pause(self, process: processes.Supervised, seconds: float) -> None:
         """Stop a process for a while."""
