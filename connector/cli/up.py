@@ -21,10 +21,10 @@ from connector.cli.check import check_sources
 from connector.cli.exit_codes import EXIT_INTERRUPTED, errors, say, tell_all, warn
 from connector.cli.log_input import password_of, refuse_contradictions
 from connector.foundation.errors.message import Message, visible
+from connector.foundation.formatting import amount, listed
 from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
 from connector.lake.lake_folder import PIPELINE, LakeFolder, LakeOptions
 from connector.lake.lake_start import lake_of, login_in_environment, options_of, running
-from connector.stream.status.formatting import amount, listed
 from connector.stream.status.terminal import render_status
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from functools import partial
 import structlog
 
 from connector.foundation import errors
+from connector.foundation.formatting import abbreviated
 from connector.foundation.operating_system import Clock, StopSignals
 from connector.foundation.settings.sections import RetrySettings, Settings, SourceSettings
 from connector.replication import server_errors
@@ -40,7 +41,6 @@ from connector.stream.run.pipeline import Pipeline
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.connection import servers_of
 from connector.stream.sink.schema_registry import open_registry
-from connector.stream.status.formatting import abbreviated
 from connector.stream.status.status_collector import reporting
 from connector.stream.status.status_log import RecentEvents
 

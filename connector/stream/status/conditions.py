@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from connector.foundation.formatting import amount, duration, listed, when
 from connector.foundation.metrics import turning
 from connector.stream.metrics.pipeline_metrics import Lag, PipelineMetrics
-from connector.stream.status.formatting import amount, duration, listed, when
 from connector.stream.status.model import Condition, Level, MirrorStatus, State
 
 # A stream that keeps up is milliseconds late, and a look at the source's log takes seconds.

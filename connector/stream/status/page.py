@@ -17,10 +17,9 @@ from typing import NamedTuple
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from connector.foundation import formatting
 from connector.foundation.errors.message import visible
 from connector.foundation.record_formats import utc_text
-from connector.stream.status import formatting
-from connector.stream.status.formatting import clock, duration, number
 from connector.stream.status.model import PipelineStatus, RatePoint
 from connector.stream.status.table_pages import FIRST_PAGE, PageView, table_page
 
@@ -55,13 +54,15 @@ class Curve:
 def rates(points: Sequence[RatePoint], now: float) -> Curve:
     """Return the curve of records a second; `now` says which of their times are of today."""
     values = [(point.at, point.records) for point in points]
-    return _curve(values, _top([value for _, value in values]), now, number)
+    return _curve(values, _top([value for _, value in values]), now, formatting.number)
 
 
 def lags(points: Sequence[RatePoint], now: float) -> Curve:
     """Return the curve of the lag, where it is known."""
     known = [(point.at, point.lag) for point in points if point.lag is not None]
-    return _curve(known, _round_top(max((lag for _, lag in known), default=0.0)), now, duration)
+    return _curve(
+        known, _round_top(max((lag for _, lag in known), default=0.0)), now, formatting.duration
+    )
 
 
 def _curve(
@@ -87,8 +88,8 @@ def _curve(
         area,
         top,
         span,
-        f"the last {duration(seconds)}: mean {text_of(mean)}, most {text_of(highest)}{cut} "
-        f"at {clock(at, now)} UTC",
+        f"the last {formatting.duration(seconds)}: mean {text_of(mean)}, most {text_of(highest)}"
+        f"{cut} at {formatting.clock(at, now)} UTC",
     )
 
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from connector.foundation.errors.message import visible
-from connector.stream.status.formatting import amount, clock, duration, number
+from connector.foundation.formatting import amount, clock, duration, number
 from connector.stream.status.model import Level
 from connector.stream.status.pipeline_list import ListedPipeline, PipelineList
 

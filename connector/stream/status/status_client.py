@@ -11,6 +11,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import NamedTuple
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.foundation.formatting import duration, when
 from connector.foundation.settings.sections import Settings
 from connector.replication.server.addresses import address_of, candidates
 from connector.replication.server.mysql_server import MysqlServer
@@ -24,7 +25,6 @@ from connector.stream.snapshot.copy_recovery import copy_states
 from connector.stream.snapshot.table_state import TableState
 from connector.stream.source.server_selection import check_server
 from connector.stream.status import conditions, model, status_collector
-from connector.stream.status.formatting import duration, when
 from connector.stream.status.mirror_status import fetch_mirror_status
 from connector.stream.status.model import Condition, Level, State
 from connector.stream.status.server import STATUS_PATH

@@ -22,8 +22,8 @@ from typing import Any
 
 import structlog
 
+from connector.foundation.formatting import abbreviated, amount, busiest_tables
 from connector.foundation.operating_system import Background
-from connector.stream.status.formatting import abbreviated, amount, busiest_tables
 from connector.stream.status.model import PipelineStatus, ProcessEvent, TableStatus
 
 SUMMARY = "summary"

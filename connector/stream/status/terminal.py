@@ -7,9 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from connector.foundation.errors.message import visible
+from connector.foundation.formatting import amount, clock, duration, number, size
 from connector.foundation.table_view import FIRST_TABLES, TableView
 from connector.stream.status import model
-from connector.stream.status.formatting import amount, clock, duration, number, size
 from connector.stream.status.model import Level
 
 _STYLES = {Level.GOOD: "bold green", Level.WARNING: "bold yellow", Level.CRITICAL: "bold red"}

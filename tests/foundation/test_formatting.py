@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connector.foundation.errors.message import visible
-from connector.foundation.record_formats import utc_text
-from connector.stream.status.formatting import (
+from connector.foundation.formatting import (
     abbreviated,
     amount,
     busiest_tables,
@@ -16,6 +15,7 @@ from connector.stream.status.formatting import (
     size,
     when,
 )
+from connector.foundation.record_formats import utc_text
 
 NOON = 1_790_000_000.0  # 2026-09-21 14:13:20
 UUIDS = [f"3e11fa47-71ca-11e1-9e33-c80aa942956{n}" for n in range(9)]
