@@ -19,33 +19,23 @@ def run(arguments: Namespace) -> int:
     of_others = is_foreign(arguments)
     if not of_others and arguments.check is None:
         arguments.config = Path(arguments.config)
-    if arguments.certificate is not None or arguments.check is not None:
-        return _certificate(arguments)
     if arguments.topics:
         from connector.cli.verify_topics import verify_topics  # noqa: PLC0415  # needs no extra
 
         return verify_topics(arguments)
     try:
-        from connector.cli import verify_foreign, verify_mirror  # noqa: PLC0415  # an extra
-    except ImportError as error:
-        raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
-    with process_folder():
-        if of_others:
-            return verify_foreign.verify_foreign(arguments)
-        if arguments.forever:
-            return verify_mirror.verify_forever(arguments)
-        return verify_mirror.verify_mirror(arguments)
-
-
-def _certificate(arguments: Namespace) -> int:
-    """Make or check a certificate; raises ConfigError without its extra."""
-    try:
-        from connector.cli import verify_certificate  # noqa: PLC0415  # an extra
+        from connector.cli import verify_certificate, verify_foreign, verify_mirror  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError(settings_errors.VERIFY_EXTRA, said=error) from error
     with process_folder():
         if arguments.check is not None:
             return verify_certificate.check_certificate(arguments)
-        if arguments.mirror is None:
-            return verify_certificate.make_foreign_certificate(arguments)
-        return verify_certificate.make_certificate(arguments)
+        if arguments.certificate is not None:
+            if arguments.mirror is None:
+                return verify_certificate.make_foreign_certificate(arguments)
+            return verify_certificate.make_certificate(arguments)
+        if of_others:
+            return verify_foreign.verify_foreign(arguments)
+        if arguments.forever:
+            return verify_mirror.verify_forever(arguments)
+        return verify_mirror.verify_mirror(arguments)
