@@ -35,7 +35,7 @@ from stream_jobs.apply.table_failures import DEFECT_TYPES, InvalidRecordError, t
 from stream_jobs.delta.compaction import live_parts, rewrite
 from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.errors import MirrorError
-from stream_jobs.source.client import KafkaClient, read_ranges
+from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
 
 
@@ -304,7 +304,7 @@ def _results(
     missing = {part.topic: len(part.ranges) for part in parts}
     pieces: dict[str, list[tuple[OffsetRange, RecordColumns]]] = {topic: [] for topic in by_topic}
     ranges = [span for part in parts for span in part.ranges]
-    for span, columns in read_ranges(client, ranges, task.bytes_max):
+    for span, columns in client.read_ranges(ranges, task.bytes_max):
         pieces[span.topic].append((span, columns))
         missing[span.topic] -= 1
         if not missing[span.topic]:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from connector.foundation import contract, control_records
 from connector.foundation.record_formats import read_document
-from stream_jobs.source.client import KafkaClient, read_back, read_ranges
+from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange
 
@@ -112,7 +112,7 @@ class ProgressTopic:
         bound = None
         while first < end:
             wanted = OffsetRange(*self._place, first, min(end, first + _PIECE))
-            ((_, columns),) = read_ranges(self._client, [wanted])
+            ((_, columns),) = self._client.read_ranges([wanted])
             of_pipelines = dict(zip(columns.keys, columns.values, strict=True))
             for moment in filter(None, map(_moment, of_pipelines.values())):
                 bound = moment.bound if bound is None else max(bound, moment.bound)
@@ -121,7 +121,7 @@ class ProgressTopic:
 
     def _read(self, start: int, end: int) -> None:
         first = self._client.first_offsets([self._place])[self._place] if self._read_to < 0 else 0
-        for columns in read_back(self._client, self._place, first, end, end - start):
+        for columns in self._client.read_back(self._place, first, end, end - start):
             for key, value in zip(columns.keys, columns.values, strict=True):
                 self._take(key or b"", value or b"")
             if self._newest is not None:
@@ -198,7 +198,7 @@ class SnapshotTopic:
         if end > self._read_to:
             first = self._client.first_offsets([(self.topic, 0)])[self.topic, 0]
             wanted = OffsetRange(self.topic, 0, max(first, self._read_to), end)
-            for _, columns in read_ranges(self._client, [wanted]):
+            for _, columns in self._client.read_ranges([wanted]):
                 for key, value in zip(columns.keys, columns.values, strict=True):
                     self._take(key or b"", value)
             self._read_to = end

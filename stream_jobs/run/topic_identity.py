@@ -8,7 +8,7 @@ if it has the same records at the same offsets, as `binlog-connector log copy` w
 from collections.abc import Iterable
 
 from stream_jobs.errors import MirrorError, record_errors
-from stream_jobs.source.client import KafkaClient, read_back, refuse_shorter
+from stream_jobs.source.client import KafkaClient, refuse_shorter
 from stream_jobs.source.requests import Partition
 from stream_jobs.source.sequence import PackedSequence, PackedSequences
 from stream_jobs.source.topics import OffsetRange
@@ -63,7 +63,7 @@ def _last_sequence(
     client: KafkaClient, place: Partition, first: int, end: int
 ) -> PackedSequence | None:
     """Return the sequence of the last record with first <= offset < end; None if there is none."""
-    for columns in read_back(client, place, first, end, _TAIL_OFFSETS):
+    for columns in client.read_back(place, first, end, _TAIL_OFFSETS):
         if columns.values:
             return PackedSequences(columns.sequences.getvalue()).at(-1)
     return None

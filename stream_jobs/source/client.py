@@ -4,9 +4,6 @@ It sends its own requests, over connections of `connector.kafka`. The consumer o
 decodes each record into an object, and that costs more than all the other work. There is no
 thread. Threads may share a client, but only one of them sends requests at a time.
 
-`read_ranges` fetches the records of many offset ranges, and yields each range when it is
-complete.
-
 https://kafka.apache.org/protocol.html
 """
 
@@ -171,6 +168,66 @@ class KafkaClient:
 
         return self._until_answered(ask)
 
+    def read_ranges(
+        self, ranges: Iterable[OffsetRange], bytes_max: int | None = None
+    ) -> Iterator[tuple[OffsetRange, RecordColumns]]:
+        """Yield each range with its committed records, as soon as it is complete.
+
+        All ranges are fetched together: many small ones cost few requests. When the values of all
+        together have more than `bytes_max` bytes, the rest is not read: the ranges that are then
+        yielded end earlier. Raises MirrorError if a range cannot be read, or if its records are
+        gone.
+        """
+        left: dict[requests.Partition, OffsetRange] = {}
+        for span in ranges:
+            if span.start < span.end:
+                left[span.topic, span.partition] = span
+            else:
+                yield span, RecordColumns()
+        columns = {key: RecordColumns() for key in left}
+        position = {key: span.start for key, span in left.items()}
+        size = 0
+        moved_at = time.monotonic()
+        while left and (bytes_max is None or size <= bytes_max):
+            if time.monotonic() - moved_at >= _STALLED_SECONDS:
+                self._refuse_lost(left)
+                moved_at = time.monotonic()
+            room = requests.FETCH_BYTES if bytes_max is None else bytes_max - size + 1
+            for fetched in self.fetch({key: position[key] for key in left}, room):
+                key = fetched.topic, fetched.partition
+                wanted = left[key]
+                known = len(columns[key].values)
+                at = read_committed_records(fetched, position[key], wanted.end, columns[key])
+                size += sum(len(value) for value in columns[key].values[known:] if value)
+                if at > position[key]:
+                    moved_at = time.monotonic()
+                # The next request begins with a partition that this answer had no room for.
+                del left[key]
+                position[key] = at
+                if at >= wanted.end:
+                    yield wanted, columns.pop(key)
+                else:
+                    left[key] = wanted
+        for key, wanted in left.items():
+            yield wanted._replace(end=position[key]), columns[key]
+
+    def read_back(
+        self, place: requests.Partition, first: int, end: int, length: int
+    ) -> Iterator[RecordColumns]:
+        """Yield the committed records before `end`, then those before them, more each time.
+
+        The first piece has `length` offsets, and the last one begins at the offset `first`. Raises
+        as `read_ranges` does.
+        """
+        start = max(first, end - length)
+        while True:
+            ((_, columns),) = self.read_ranges([OffsetRange(*place, start, end)])
+            yield columns
+            if start <= first:
+                return
+            length *= 2
+            start, end = max(first, start - length), start
+
     def wait(self, positions: Mapping[requests.Partition, int], seconds: float) -> bool:
         """Wait until one of the partitions has a record at its position, at most `seconds`.
 
@@ -184,6 +241,14 @@ class KafkaClient:
             return session.send({place: positions[place] for place in own}, wait_ms)
 
         return self._until_answered(lambda: any(self._ask_each(positions, send)))
+
+    def _refuse_lost(self, ranges: Mapping[requests.Partition, OffsetRange]) -> None:
+        """Raise MirrorError for a range beyond the end of its partition: the brokers lost records.
+
+        A transaction that has not ended is no loss.
+        """
+        ends = self.written_offsets(ranges)
+        refuse_shorter(OffsetRange(*place, ranges[place].end, end) for place, end in ends.items())
 
     def _offsets(
         self, partitions: Iterable[requests.Partition], which: int, *, committed: bool = True
@@ -276,58 +341,6 @@ class KafkaClient:
         )
 
 
-def read_ranges(
-    client: KafkaClient, ranges: Iterable[OffsetRange], bytes_max: int | None = None
-) -> Iterator[tuple[OffsetRange, RecordColumns]]:
-    """Yield each range with its committed records, as soon as it is complete.
-
-    All ranges are fetched together: many small ones cost few requests. When the values of all
-    together have more than `bytes_max` bytes, the rest is not read: the ranges that are then
-    yielded end earlier. Raises MirrorError if a range cannot be read, or if its records are gone.
-    """
-    left: dict[requests.Partition, OffsetRange] = {}
-    for span in ranges:
-        if span.start < span.end:
-            left[span.topic, span.partition] = span
-        else:
-            yield span, RecordColumns()
-    columns = {key: RecordColumns() for key in left}
-    position = {key: span.start for key, span in left.items()}
-    size = 0
-    moved_at = time.monotonic()
-    while left and (bytes_max is None or size <= bytes_max):
-        if time.monotonic() - moved_at >= _STALLED_SECONDS:
-            _refuse_lost(client, left)
-            moved_at = time.monotonic()
-        room = requests.FETCH_BYTES if bytes_max is None else bytes_max - size + 1
-        for fetched in client.fetch({key: position[key] for key in left}, room):
-            key = fetched.topic, fetched.partition
-            wanted = left[key]
-            known = len(columns[key].values)
-            at = read_committed_records(fetched, position[key], wanted.end, columns[key])
-            size += sum(len(value) for value in columns[key].values[known:] if value)
-            if at > position[key]:
-                moved_at = time.monotonic()
-            # The next request begins with a partition that this answer had no room for.
-            del left[key]
-            position[key] = at
-            if at >= wanted.end:
-                yield wanted, columns.pop(key)
-            else:
-                left[key] = wanted
-    for key, wanted in left.items():
-        yield wanted._replace(end=position[key]), columns[key]
-
-
-def _refuse_lost(client: KafkaClient, ranges: Mapping[requests.Partition, OffsetRange]) -> None:
-    """Raise MirrorError for a range beyond the end of its partition: the brokers lost records.
-
-    A transaction that has not ended is no loss.
-    """
-    ends = client.written_offsets(ranges)
-    refuse_shorter(OffsetRange(*place, ranges[place].end, end) for place, end in ends.items())
-
-
 def refuse_shorter(ranges: Iterable[OffsetRange]) -> None:
     """Raise MirrorError for a range whose partition ends before its start: it was longer."""
     for span in ranges:
@@ -339,21 +352,3 @@ def refuse_shorter(ranges: Iterable[OffsetRange]) -> None:
                 offset=span.start,
                 end=span.end,
             )
-
-
-def read_back(
-    client: KafkaClient, place: requests.Partition, first: int, end: int, length: int
-) -> Iterator[RecordColumns]:
-    """Yield the committed records before `end`, and each time those of more offsets before them.
-
-    The first piece has `length` offsets, and the last one begins at the offset `first`. Raises as
-    `read_ranges` does.
-    """
-    start = max(first, end - length)
-    while True:
-        ((_, columns),) = read_ranges(client, [OffsetRange(*place, start, end)])
-        yield columns
-        if start <= first:
-            return
-        length *= 2
-        start, end = max(first, start - length), start

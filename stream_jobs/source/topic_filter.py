@@ -100,15 +100,12 @@ class TopicFilter:
 
     def _read_names(self, client: KafkaClient) -> None:
         """Read the new records of the schema topic; those that are wrong are not for this class."""
-        # See `stream_jobs.source.offset_stream`.
-        from stream_jobs.source.client import read_ranges  # noqa: PLC0415
-
         topic = schema_topic(self._prefix)
         if not client.partition_counts().get(topic):
             return
         start = max(self._read_to, client.first_offsets([(topic, 0)])[topic, 0])
         end = client.end_offsets([(topic, 0)])[topic, 0]
-        for _, columns in read_ranges(client, [OffsetRange(topic, 0, start, end)]):
+        for _, columns in client.read_ranges([OffsetRange(topic, 0, start, end)]):
             for value in columns.values:
                 try:
                     record = read_document(value or b"")

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 
 from connector.foundation.contract import SchemaColumn, row_topic
 from stream_jobs.errors import MirrorError, job_errors
-from stream_jobs.source.client import KafkaClient, read_ranges
+from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.requests import Partition
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import Shard, TableSchema
@@ -163,6 +163,6 @@ class SchemaRegistry:
             OffsetRange(topic, number, self._read_to[number], end)
             for (_, number), end in sorted(ends.items())
         ]
-        for span, columns in sorted(read_ranges(self._client, ranges), key=lambda piece: piece[0]):
+        for span, columns in sorted(self._client.read_ranges(ranges), key=lambda piece: piece[0]):
             yield from (value for value in columns.values if value is not None)
             self._read_to[span.partition] = max(span.end, span.start)

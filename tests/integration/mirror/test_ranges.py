@@ -10,7 +10,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from connector.kafka.kafka_python import network_client
 from stream_jobs.errors import MirrorError, record_errors
-from stream_jobs.source.client import KafkaClient, read_ranges
+from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
 from tests.stream_jobs.topics import PARTITIONS
 
@@ -37,7 +37,7 @@ def facts(kafka: Kafka) -> BrokerConfig:
 
 
 def read(client: KafkaClient, ranges: list[OffsetRange]) -> dict[OffsetRange, RecordColumns]:
-    return dict(read_ranges(client, ranges))
+    return dict(client.read_ranges(ranges))
 
 
 def consumed(kafka: Kafka, each: OffsetRange) -> list[tuple[bytes | None, bytes | None]]:
@@ -128,7 +128,7 @@ def test_what_is_more_than_the_limit_is_left_for_the_next_time(
     values: list[bytes | None] = []
     rounds = 0
     while wanted:
-        found = dict(read_ranges(client, wanted, 1500))
+        found = dict(client.read_ranges(wanted, 1500))
         values += [value for columns in found.values() for value in columns.values]
         ends = {each.partition: each.end for each in found}
         wanted = [each._replace(start=ends[each.partition]) for each in wanted]

@@ -30,7 +30,7 @@ from connector.kafka.failures import Action, action_of
 from connector.kafka.folder import door, partition_requests
 from stream_jobs.errors import MirrorError, record_errors
 from stream_jobs.source import client, offset_requests
-from stream_jobs.source.client import KafkaClient, read_ranges
+from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topics import BrokerConfig, OffsetRange
 from tests.foundation.errors.texts import text_of
 from tests.kafka.folder import folder_clients
@@ -205,7 +205,7 @@ def test_the_mirror_reads_ranges_and_sees_open_transactions(folder: Path) -> Non
         assert mirror.end_offsets(places) == {(TOPIC, 0): 2, (TOPIC, 1): 2}
         assert not mirror.have_open_transactions(places)
         ranges = [OffsetRange(TOPIC, 0, 0, 2), OffsetRange(TOPIC, 1, 0, 2)]
-        found = {span.partition: columns.values for span, columns in read_ranges(mirror, ranges)}
+        found = {span.partition: columns.values for span, columns in mirror.read_ranges(ranges)}
         assert found == {0: [b"1"], 1: [b"2"]}
 
         producer.deliver(batch_of([b"3"]), ROOM)
@@ -228,7 +228,7 @@ def test_the_mirror_does_not_wait_for_records_that_the_log_has_lost(
         end = mirror.end_offsets([(TOPIC, 0)])[TOPIC, 0]
         # It was planned before the loss.
         with pytest.raises(MirrorError) as lost:
-            list(read_ranges(mirror, [OffsetRange(TOPIC, 0, 0, end + 2)]))
+            list(mirror.read_ranges([OffsetRange(TOPIC, 0, 0, end + 2)]))
         facts = {"topic": TOPIC, "partition": 0, "offset": end + 2, "end": end}
         assert lost.value.text == text_of(record_errors.TOPIC_SHORTER, **facts)
 
@@ -236,15 +236,15 @@ def test_the_mirror_does_not_wait_for_records_that_the_log_has_lost(
         producer.deliver(batch_of([b"3"]), ROOM)
         producer.wake()
         wait_until(lambda: mirror.have_open_transactions([(TOPIC, 0)]))
-        refuse_lost = client._refuse_lost
+        refuse_lost = KafkaClient._refuse_lost
 
         def look(mirror: KafkaClient, ranges: Mapping[tuple[str, int], OffsetRange]) -> None:
             refuse_lost(mirror, ranges)
             producer.abort_transaction()
 
-        monkeypatch.setattr(client, "_refuse_lost", look)
+        monkeypatch.setattr(KafkaClient, "_refuse_lost", look)
         wanted = OffsetRange(TOPIC, 0, end, end + 1)
-        ((found, columns),) = read_ranges(mirror, [wanted])
+        ((found, columns),) = mirror.read_ranges([wanted])
         assert (found, columns.values) == (wanted, [])
 
 
