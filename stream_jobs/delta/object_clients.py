@@ -36,8 +36,6 @@ _OWN_CREDENTIALS: Final = (
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-# boto3 renews what ends in the next ten minutes.
-_TOKEN_TTL: Final = timedelta(minutes=5)
 
 
 @cache
@@ -82,28 +80,11 @@ def _amazon(bucket: str) -> tuple[Any, Any]:
     has_endpoint = any(name in os.environ for name in _ENDPOINTS)
     provider = None
     if not any(name in os.environ for name in _OWN_CREDENTIALS) and find_spec("boto3"):
-        provider, endpoint = _of_files()
+        from stream_jobs.delta import aws_profile  # noqa: PLC0415  # it takes a third of a second
+
+        provider, endpoint = aws_profile.provider_and_endpoint()
         if endpoint and not has_endpoint:
             config["endpoint"], has_endpoint = endpoint, True
     # Certificates of AWS are of one name below that of the region.
     config["virtual_hosted_style_request"] = not has_endpoint and "." not in bucket
     return config, provider
-
-
-def _of_files() -> tuple[Any, str | None]:
-    """Return who gives the credentials of a profile, and its endpoint; None for what it lacks.
-
-    Raises ValueError if the files are wrong.
-    """
-    import boto3  # noqa: PLC0415 - it takes a third of a second
-    from botocore.exceptions import BotoCoreError  # noqa: PLC0415
-    from obstore.auth.boto3 import Boto3CredentialProvider  # noqa: PLC0415
-
-    try:
-        session = boto3.Session()
-        if session.get_credentials() is None:
-            return None, None
-        endpoint = session._session.get_scoped_config().get("endpoint_url")  # noqa: SLF001
-        return Boto3CredentialProvider(session, ttl=_TOKEN_TTL), endpoint
-    except BotoCoreError as error:
-        raise ValueError(str(error)) from error
