@@ -32,6 +32,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, TextIO
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -43,11 +44,11 @@ from connector.foundation.errors.message import Message, visible_fields
 from connector.foundation.errors.secrets_in_urls import value_without_secrets
 from connector.foundation.http_server import Endpoints
 from stream_jobs.cuts import cut_errors
-from stream_jobs.errors import MirrorError
+from stream_jobs.errors import MirrorError, exit_codes
 from stream_jobs.log_lines import EcsLine, line_time
 from stream_jobs.replica import replica_errors
 from stream_jobs.replica.replica import AppliedCut, Replica
-from stream_jobs.settings import Settings
+from stream_jobs.settings import Settings, load_settings
 
 
 class ReplicaLines:
@@ -205,9 +206,6 @@ def metrics_server(metrics: ReplicaMetrics, listen: str | None) -> Iterator[None
         yield
 
 
-EXIT_OK: Final = 0
-EXIT_FAILED: Final = 1
-EXIT_TAKEN: Final = 3
 _LOOK_SECONDS: Final = 0.5
 _FIRST_PAUSE_SECONDS: Final = 0.5
 _PAUSE_SECONDS_MAX: Final = 30.0
@@ -240,11 +238,12 @@ class ReplicaLoop:
             raise
         except (DefiniteError, TransientError) as error:
             self._lines.fail(error.message)
-            return EXIT_TAKEN if error.code == replica_errors.TAKEN_OVER else EXIT_FAILED
+            is_taken = error.code == replica_errors.TAKEN_OVER
+            return exit_codes.REFUSED if is_taken else exit_codes.FAILED
         finally:
             self._replica.close()
         self._lines.write("stopped", cut=self._replica.applied.cut)
-        return EXIT_OK
+        return exit_codes.OK
 
     def _once(self) -> None:
         step = self._replica.apply_newest()
@@ -292,11 +291,16 @@ class ReplicaLoop:
         )
 
 
-def follow(settings: Settings, out: TextIO, *, once: bool) -> int:
-    """Run until SIGTERM or SIGINT, and return the exit code. Raises ConfigError."""
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-    loop = ReplicaLoop(settings, ReplicaLines(out, settings.log.format, settings.name), stopped)
-    with metrics_server(loop.metrics, settings.replica.listen):
-        return loop.run(once=once)
+def follow(config: Path, out: TextIO, *, once: bool) -> int:
+    """Run the replica of `config` until SIGTERM or SIGINT, and return the exit code."""
+    try:
+        settings = load_settings(config)
+        stopped = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopped.set())
+        loop = ReplicaLoop(settings, ReplicaLines(out, settings.log.format, settings.name), stopped)
+        with metrics_server(loop.metrics, settings.replica.listen):
+            return loop.run(once=once)
+    except ConfigError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return exit_codes.CONFIG

@@ -1,115 +1,76 @@
-"""`binlog-connector-mirror status`, `cuts` and `drop-shards`: what they show of a mirror."""
+"""The commands that look after a mirror, without Spark, and what they show."""
 
 import json
-import time
+import sys
+from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TextIO
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from connector.foundation.errors import ConfigError, ConnectorError
 from connector.foundation.errors.message import visible
-from connector.foundation.table_view import ALL_TABLES, TableView
+from connector.foundation.formatting import amount
+from connector.foundation.table_view import TableView
 from stream_jobs.cuts import Cut, read_cuts
-from stream_jobs.delta.storages import storage_of
+from stream_jobs.errors import exit_codes
 from stream_jobs.iceberg.record import PublicationRecord
-from stream_jobs.pipeline_folder import folder_of, newest_owner
-from stream_jobs.run import overview
-from stream_jobs.run.job_state import JobStatus, RunRecord, job_status
+from stream_jobs.pipeline_folder import folder_of
+from stream_jobs.run.job_state import OF_OTHER_OWNERS
 from stream_jobs.run.shard_removal import ShardRemoval, TableShards
-from stream_jobs.run.table_list import print_tables
-from stream_jobs.settings import Settings
-from stream_jobs.source.client import KafkaClient
+from stream_jobs.run.status import console_on, show_status
+from stream_jobs.settings import Settings, load_settings
+from stream_jobs.tables.quarantine_files import resume
 from stream_jobs.tables.table_options import TableOptionsResolver
 
-EXIT_FINE = 0
-EXIT_LATE = 1
-EXIT_SET_ASIDE = 3
-EXIT_NO_JOB = 4
 
-# The width of the output if it is not a terminal.
-_WIDTH = 200
-# Somebody waits for the answer.
-_ANSWER_SECONDS = 8.0
-
-
-def show_status(
-    settings: Settings,
-    config: Path,
-    out: TextIO,
-    *,
-    as_json: bool,
-    view: TableView = ALL_TABLES,
-) -> int:
-    """Print the job and the tables of `view` to `out`, and return the exit code.
-
-    The job is known from the storage alone, and printed first. Only for people, the number of
-    tables has a limit. Raises MirrorError if Kafka or the storage do not answer.
-    """
-    folder = folder_of(settings)
-    newest = newest_owner(*folder)
-    run = RunRecord(*folder, settings.trigger.kind).newest()
-    job = None if newest is None else job_status(newest, run)
-    console = _console(out)
-    if job is not None and not as_json:
-        for text in _job_lines(job):
-            console.print(text, soft_wrap=True)
-    facts = settings.kafka.facts()
-    patience = min(facts.timeout_seconds, _ANSWER_SECONDS)
-    client = KafkaClient(facts._replace(timeout_seconds=patience))
+def look_after(arguments: Namespace, out: TextIO) -> int:
+    """Do what the command line says, and return the exit code."""
     try:
-        storage = storage_of(settings.mirror.path)
-        statuses = overview.Overview(settings, storage, client).tables(view.pattern)
-    finally:
-        client.close()
-    if as_json:
-        described = None if newest is None or job is None else asdict(newest) | asdict(job)
-        print(json.dumps({"job": described, "tables": [asdict(one) for one in statuses]}), file=out)
-    else:
-        print_tables(statuses, config, console, view)
-    return _exit_code(statuses, job)
+        settings = load_settings(arguments.config)
+        match arguments.command:
+            case "status":
+                view, as_json = TableView.of(arguments), arguments.json
+                return show_status(settings, arguments.config, out, as_json=as_json, view=view)
+            case "cuts":
+                show_cuts(settings, out, as_json=arguments.json)
+            case "resume":
+                _resume(settings, arguments, out)
+            case "drop-shards":
+                prefix, lost = arguments.prefix, arguments.lost_host
+                drop_shards(settings, prefix, lost, out, confirmed=arguments.yes)
+    except ConnectorError as error:
+        sys.stderr.write(f"error: {error}\n")
+        if isinstance(error, ConfigError):
+            return exit_codes.CONFIG
+        return exit_codes.REFUSED if error.code in OF_OTHER_OWNERS else exit_codes.FAILED
+    return exit_codes.OK
 
 
-def _exit_code(statuses: list[overview.TableStatus], job: JobStatus | None) -> int:
-    """Return the code of what needs somebody most."""
-    if not all(status.is_fine for status in statuses):
-        return EXIT_SET_ASIDE
-    if job is not None and job.is_missing:
-        return EXIT_NO_JOB
-    now = time.time()
-    may_run = job is None or job.may_run
-    return EXIT_LATE if may_run and any(status.is_late(now) for status in statuses) else EXIT_FINE
-
-
-def _console(out: TextIO) -> Console:
-    console = Console(file=out)
-    return console if console.is_terminal else Console(file=out, width=_WIDTH)
-
-
-def _job_lines(job: JobStatus) -> list[Text]:
-    """Return what there is to say of the job."""
-    process = f"process {job.pid} on {visible(job.host)}"
-    said = {
-        "running": f"runs as {process} since {job.since}",
-        "stopped": f"was stopped at {job.ended} ({process})",
-        "failed": f"failed at {job.ended} ({process}), and does not run",
-        "gone": f"does not run: {process}, started {job.since}, has ended without a word",
-        "elsewhere": (
-            f"last started {job.since} as {process}; only that machine knows whether it runs"
-        ),
-    }[job.state]
-    style = "bold red" if job.is_missing else ""
-    lines = [Text(f"job {visible(job.name)} ").append(said, style)]
-    failure = job.last_failure
-    if failure is not None:
-        which = "" if job.state == "failed" else f"the run before failed at {failure.at}: "
-        why = visible(f"[{failure.code}] {failure.error}")
-        lines.append(Text(f"{which}{why}", "" if which else "red"))
-    return lines
+def _resume(settings: Settings, arguments: Namespace, out: TextIO) -> None:
+    asked = resume(
+        settings,
+        arguments.config,
+        arguments.tables,
+        every=arguments.all,
+        skipped=arguments.skip_record,
+        rebuild=arguments.rebuild,
+    )
+    if not asked:
+        out.write("no table is set aside\n")
+    for name, needs_copy in asked:
+        table = visible(name)
+        lines = f"{table}: the running job tries it again within one interval, else the next run\n"
+        if needs_copy:
+            lines += (
+                f"{table}: Kafka has deleted its first records; unless the connector has copied it "
+                "since, let it do so now: "
+                f"`binlog-connector snapshot CONNECTOR.toml {table}`\n"
+            )
+        out.write(lines)
 
 
 _CUT_TITLES = ("cut", "committed at the source", "transactions", "cdc.seq", "tables", "left out")
@@ -126,9 +87,7 @@ def show_cuts(settings: Settings, out: TextIO, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"cuts": [_fields(cut, tags) for cut in cuts]}), file=out)
         return
-    console = Console(file=out)
-    if not console.is_terminal:
-        console = Console(file=out, width=_WIDTH)
+    console = console_on(out)
     if not cuts:
         console.print("there is no cut yet")
         return
@@ -194,7 +153,7 @@ def drop_shards(
         for table in found.tables:
             tell(table)
     kept = "; those that name the first pipeline stay" if removal.is_first else ""
-    files = f"{_counted(len(found.files), 'file')} of the job{kept}"
+    files = f"{amount(len(found.files), 'file')} of the job{kept}"
     out.write(f"{visible(removal.folder)}/_cdc: {verb}{files}\n")
     if not confirmed:
         out.write("nothing is removed yet: add --yes to remove it\n")
@@ -205,9 +164,5 @@ def _shards(table: TableShards) -> str:
     shown = ", ".join(names[:_SHARDS_SHOWN])
     more = len(names) - _SHARDS_SHOWN
     noun = "shard" if len(names) == 1 else "shards"
-    rows = _counted(sum(table.rows.values()), "row")
+    rows = amount(sum(table.rows.values()), "row")
     return f"{noun} {shown}{f' and {more:,} more' if more > 0 else ''}, {rows}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -32,7 +32,7 @@ from connector.foundation.errors import ConnectorError, fields
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.task import collect_garbage_rarely
 from stream_jobs.delta.storages import storage_of
-from stream_jobs.errors import MirrorError, StopRequested, job_errors
+from stream_jobs.errors import MirrorError, StopRequested, exit_codes, job_errors
 from stream_jobs.run import assembly
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.iceberg_publication import publishing
@@ -64,10 +64,8 @@ _LISTENER_SECONDS = 10.0
 _SCRAPE_SECONDS = 6.0
 # A job that ends at once waits so long for the workers that it has started.
 WORKERS_SECONDS = 10.0
-
-EXIT_OK = 0
-EXIT_FAILED = 1
-EXIT_REFUSED = 3
+# While Spark starts; py4j makes an error of its own of whatever is raised while it waits.
+START_ERRORS = (StopRequested, PySparkException, Py4JError)
 
 
 class StreamJob:
@@ -127,7 +125,7 @@ class StreamJob:
         """Tell why the job ends; return the exit code."""
         self._lines.fail(message)
         if message.code in OF_OTHER_OWNERS:
-            return EXIT_REFUSED
+            return exit_codes.REFUSED
         try:
             record = self._record or own_record(self._settings)
             # Elsewhere it would look as if the pipeline had come to a mirror of another one.
@@ -135,7 +133,7 @@ class StreamJob:
             self._metrics.failure = of_run
         except MirrorError as error:
             self._report_lost_end(error)
-        return EXIT_FAILED
+        return exit_codes.FAILED
 
     def wait_for_scrapes(self) -> None:
         """Wait while others may still ask for the metrics; a signal ends it."""
@@ -167,12 +165,12 @@ class StreamJob:
         self._lines.write("stopped", end_offsets={})
         if self._record is None:
             # Nothing has begun, so there is no run to record.
-            return EXIT_OK
+            return exit_codes.OK
         try:
             self._record.stopped()
         except MirrorError as error:
             self._report_lost_end(error)
-        return EXIT_OK
+        return exit_codes.OK
 
     def _run_query(self, session: SparkSession) -> Message | None:
         """Run one query to its end, and return what it failed with."""
@@ -394,11 +392,10 @@ def run(settings: Settings, lines: StatusLines, metrics: JobMetrics) -> int:
         session = start_session(settings)
         # Spark has installed its own handler for SIGINT.
         on_signals(job.stop)
-    except (StopRequested, PySparkException, Py4JError) as error:
-        # py4j makes an error of its own of whatever is raised while it waits.
+    except START_ERRORS as error:
         if job.is_to_stop:
             lines.write("stopped", end_offsets={})
-            return EXIT_OK
+            return exit_codes.OK
         code = job.fail(Message(job_errors.SPARK_NOT_STARTED, {"why": error_message(error)}))
         job.wait_for_scrapes()
         return code
@@ -406,7 +403,7 @@ def run(settings: Settings, lines: StatusLines, metrics: JobMetrics) -> int:
     collect_garbage_rarely()
     try:
         code = job.run(session)
-        if code != EXIT_OK:
+        if code != exit_codes.OK:
             job.wait_for_scrapes()
         return code
     finally:

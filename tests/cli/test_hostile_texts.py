@@ -45,12 +45,12 @@ from stream_jobs.cuts.cut import Cut, CutStore, CutTable
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.replica.loop import ReplicaLines
 from stream_jobs.run import arguments as arguments_of_mirror
-from stream_jobs.run.commands import _job_lines, drop_shards, show_cuts
+from stream_jobs.run.commands import drop_shards, show_cuts
 from stream_jobs.run.console_lines import TerminalLines
 from stream_jobs.run.job_state import JobStatus, RunFailure
 from stream_jobs.run.overview import SET_ASIDE, TableStatus
+from stream_jobs.run.status import _job_lines, print_tables
 from stream_jobs.run.status_lines import StatusLines
-from stream_jobs.run.table_list import print_tables
 from stream_jobs.settings import KafkaSettings, MirrorSettings, Settings
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import Shard, TableOptions, TableSchema

@@ -12,9 +12,9 @@ import pytest
 from connector.foundation.errors import ConfigError
 from local_stack.server import free_port
 from stream_jobs.errors import setting_errors
-from stream_jobs.run.many_jobs import SharedOutput, open_pipeline, run_files
 from stream_jobs.run.metrics import TableMetrics
 from stream_jobs.run.pipeline_settings import configuration_files, load_pipelines, session_settings
+from stream_jobs.run.process import SharedOutput, open_pipeline, run_files
 from tests.stream_jobs.told import told
 
 if TYPE_CHECKING:

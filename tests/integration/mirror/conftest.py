@@ -17,10 +17,11 @@ from connector.foundation.errors import ConnectorError
 from connector.lake.demo.stack import read_mirror
 from local_stack import java_runtime, spark_jars
 from stream_jobs.apply.task import run_task
+from stream_jobs.errors import exit_codes
 from stream_jobs.load.range_task import close_sessions, load_range
 from stream_jobs.run.assembly import batch_applier, table_loader
 from stream_jobs.run.iceberg_publication import publishing
-from stream_jobs.run.job import EXIT_FAILED, EXIT_OK, StreamJob
+from stream_jobs.run.job import StreamJob
 from stream_jobs.run.metrics import JobMetrics
 from stream_jobs.run.spark_session import start_session
 from stream_jobs.run.status_lines import StatusLines
@@ -189,10 +190,10 @@ class Job:
         client = KafkaClient(settings.kafka.facts())
         try:
             self._apply_all(settings, client, lines)
-            self.exit_code = EXIT_OK
+            self.exit_code = exit_codes.OK
         except ConnectorError as error:
             lines.fail(error.message)
-            self.exit_code = EXIT_FAILED
+            self.exit_code = exit_codes.FAILED
         finally:
             client.close()
         return [told(line) for line in out.getvalue().splitlines()]

@@ -19,8 +19,8 @@ from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
 from stream_jobs.load import load_errors, range_task
-from stream_jobs.run.many_jobs import Pipeline, SharedOutput, run_pipelines
 from stream_jobs.run.metrics import JobMetrics
+from stream_jobs.run.process import Pipeline, SharedOutput, run_pipelines
 from stream_jobs.run.status_lines import StatusLines
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema

@@ -12,8 +12,8 @@ from pyiceberg.catalog.rest import RestCatalog
 from stream_jobs.delta.housekeeping import vacuum
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.run.assembly import batch_applier
-from stream_jobs.run.commands import show_status
 from stream_jobs.run.metrics_server import PREFIX, MetricsCollector
+from stream_jobs.run.status import show_status
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables.maintenance import ChangedTable
 from stream_jobs.tables.mirror_table import MirrorTable

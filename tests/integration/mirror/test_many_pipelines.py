@@ -13,8 +13,8 @@ from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.errors import job_errors
 from stream_jobs.pipeline_folder import Owner
 from stream_jobs.run.job_state import Ownership
-from stream_jobs.run.many_jobs import Pipeline, SharedOutput, run_pipelines
 from stream_jobs.run.metrics import JobMetrics
+from stream_jobs.run.process import Pipeline, SharedOutput, run_pipelines
 from stream_jobs.run.status_lines import StatusLines
 from tests.integration.mirror.conftest import SparkJob
 from tests.stream_jobs.told import told

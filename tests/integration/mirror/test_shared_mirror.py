@@ -24,7 +24,8 @@ from stream_jobs.errors import MirrorError, delta_errors, job_errors, shard_erro
 from stream_jobs.errors.shard_errors import SHARED_CATALOG, SHARED_TABLES
 from stream_jobs.pipeline_folder import pipeline_folder
 from stream_jobs.run import cut_coordinator
-from stream_jobs.run.commands import show_cuts, show_status
+from stream_jobs.run.commands import show_cuts
+from stream_jobs.run.status import show_status
 from stream_jobs.tables import merged_table
 from stream_jobs.tables.mirror_metadata import PREFIX_PROPERTY
 from stream_jobs.tables.mirror_table import MirrorTable

@@ -17,9 +17,9 @@ from connector.foundation.table_view import TableView
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.pipeline_folder import Owner
-from stream_jobs.run.commands import show_status
 from stream_jobs.run.job_state import Ownership
 from stream_jobs.run.metrics_server import readyz
+from stream_jobs.run.status import show_status
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:

@@ -1,23 +1,38 @@
-"""The list of a mirror's tables for people: what is wrong first, then what is hot.
+"""`binlog-connector-mirror status`: the job, and the list of its tables.
+
+For people, the list begins with what is wrong, and then has what is hot.
 
 Of thousands of tables, a list shows the ones that need somebody, those whose records wait longest,
 and those that have changed last; and it counts the others.
 """
 
+import json
 import time
 from collections import Counter
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TextIO
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from connector.foundation.errors.message import visible
+from connector.foundation.formatting import amount
 from connector.foundation.table_view import ALL_TABLES, TableView
+from stream_jobs.delta.storages import storage_of
+from stream_jobs.errors import exit_codes
+from stream_jobs.pipeline_folder import folder_of, newest_owner
 from stream_jobs.run import overview
+from stream_jobs.run.job_state import JobStatus, RunRecord, job_status
+from stream_jobs.settings import Settings
+from stream_jobs.source.client import KafkaClient
 
+# The width of the output if it is not a terminal.
+_WIDTH: Final = 200
+# Somebody waits for the answer.
+_ANSWER_SECONDS: Final = 8.0
 _TITLES: Final = ("table", "state", "mode", "version", "rows", "dead", "files", "bytes", "waiting")
 _TIMES: Final = ("waits since", "committed", "changed at the source")
 _FIRST_NUMBER: Final = 3
@@ -27,6 +42,83 @@ _STATES: Final = (
     overview.SET_ASIDE, overview.RESUMING, overview.UNREADABLE, overview.LOADING, overview.WAITING,
     overview.CURRENT, overview.NO_MIRROR, overview.NO_KEY, overview.SKIPPED,
 )  # fmt: skip
+
+
+def console_on(out: TextIO) -> Console:
+    """Return a console that is wide enough for tables."""
+    console = Console(file=out)
+    return console if console.is_terminal else Console(file=out, width=_WIDTH)
+
+
+def show_status(
+    settings: Settings,
+    config: Path,
+    out: TextIO,
+    *,
+    as_json: bool,
+    view: TableView = ALL_TABLES,
+) -> int:
+    """Print the job and the tables of `view` to `out`, and return the exit code.
+
+    The job is known from the storage alone, and printed first. Only for people, the number of
+    tables has a limit. Raises MirrorError if Kafka or the storage do not answer.
+    """
+    folder = folder_of(settings)
+    newest = newest_owner(*folder)
+    run = RunRecord(*folder, settings.trigger.kind).newest()
+    job = None if newest is None else job_status(newest, run)
+    console = console_on(out)
+    if job is not None and not as_json:
+        for text in _job_lines(job):
+            console.print(text, soft_wrap=True)
+    facts = settings.kafka.facts()
+    patience = min(facts.timeout_seconds, _ANSWER_SECONDS)
+    client = KafkaClient(facts._replace(timeout_seconds=patience))
+    try:
+        storage = storage_of(settings.mirror.path)
+        statuses = overview.Overview(settings, storage, client).tables(view.pattern)
+    finally:
+        client.close()
+    if as_json:
+        described = None if newest is None or job is None else asdict(newest) | asdict(job)
+        print(json.dumps({"job": described, "tables": [asdict(one) for one in statuses]}), file=out)
+    else:
+        print_tables(statuses, config, console, view)
+    return _exit_code(statuses, job)
+
+
+def _exit_code(statuses: list[overview.TableStatus], job: JobStatus | None) -> int:
+    """Return the code of what needs somebody most."""
+    if not all(status.is_fine for status in statuses):
+        return exit_codes.SET_ASIDE
+    if job is not None and job.is_missing:
+        return exit_codes.NO_JOB
+    now = time.time()
+    may_run = job is None or job.may_run
+    is_late = may_run and any(status.is_late(now) for status in statuses)
+    return exit_codes.LATE if is_late else exit_codes.OK
+
+
+def _job_lines(job: JobStatus) -> list[Text]:
+    """Return what there is to say of the job."""
+    process = f"process {job.pid} on {visible(job.host)}"
+    said = {
+        "running": f"runs as {process} since {job.since}",
+        "stopped": f"was stopped at {job.ended} ({process})",
+        "failed": f"failed at {job.ended} ({process}), and does not run",
+        "gone": f"does not run: {process}, started {job.since}, has ended without a word",
+        "elsewhere": (
+            f"last started {job.since} as {process}; only that machine knows whether it runs"
+        ),
+    }[job.state]
+    style = "bold red" if job.is_missing else ""
+    lines = [Text(f"job {visible(job.name)} ").append(said, style)]
+    failure = job.last_failure
+    if failure is not None:
+        which = "" if job.state == "failed" else f"the run before failed at {failure.at}: "
+        why = visible(f"[{failure.code}] {failure.error}")
+        lines.append(Text(f"{which}{why}", "" if which else "red"))
+    return lines
 
 
 def print_tables(
@@ -86,7 +178,7 @@ def _counts(statuses: list[overview.TableStatus], view: TableView) -> Text:
     counts = Counter(status.state for status in statuses)
     states = ", ".join(f"{counts[state]:,} {state}" for state in _STATES if counts[state])
     count = len(statuses)
-    text = Text(f"{count:,} {'table' if count == 1 else 'tables'}: {states}", "dim")
+    text = Text(f"{amount(count, 'table')}: {states}", "dim")
     if lost := sum(status.lost for status in statuses):
         text.append(f"; {lost:,} lack records that Kafka has deleted")
     if hint := view.hint(count):

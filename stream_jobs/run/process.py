@@ -1,9 +1,9 @@
-"""Several pipelines in one process: one Spark serves all, with a query and a thread for each.
+"""The process of the job: one pipeline, or several with one Spark, a query and a thread for each.
 
-Each pipeline is a `StreamJob` of its own: its mirror, cuts, quarantine, checkpoint, status lines
-and metrics are those that it would have alone, so one that moves into a process of its own, or into
-this one, goes on where it was. Spark divides its cores among the pipelines that have work
-(`spark.scheduler.mode` FAIR, a pool for each), so that a large batch does not keep the others
+*Several.* Each pipeline is a `StreamJob` of its own: its mirror, cuts, quarantine, checkpoint,
+status lines and metrics are those that it would have alone, so one that moves into a process of its
+own, or into this one, goes on where it was. Spark divides its cores among the pipelines that have
+work (`spark.scheduler.mode` FAIR, a pool for each), so that a large batch does not keep the others
 waiting.
 
 *Failing.* No pipeline stops the others. One that fails says so, and is started again after a
@@ -11,8 +11,8 @@ minute; nobody else could, as the process goes on. One whose mirror belongs to a
 good. The process ends when no pipeline is left, or after a signal: with 1 if one had failed last,
 else with 3 if one was refused, else with 0.
 
-*Output.* Lines of all pipelines come on one output, each whole. Lines in JSON have the name of the
-pipeline anyway; those for people begin with it.
+*Output.* Lines of several pipelines come on one output, each whole. Lines in JSON have the name of
+the pipeline anyway; those for people begin with it.
 """
 
 import io
@@ -23,14 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.task import collect_garbage_rarely
-from stream_jobs.errors import StopRequested, job_errors
+from stream_jobs.errors import StopRequested, exit_codes, job_errors
 from stream_jobs.run import job
 from stream_jobs.run.console_lines import open_lines
 from stream_jobs.run.metrics import JobMetrics
@@ -39,10 +37,9 @@ from stream_jobs.run.pipeline_settings import configuration_files, load_pipeline
 from stream_jobs.run.spark_session import start_session
 from stream_jobs.run.status_lines import StatusLines
 from stream_jobs.run.task_runner import SCHEDULER_POOL, start_workers
-from stream_jobs.settings import Settings
+from stream_jobs.settings import Settings, load_settings
 from stream_jobs.source.offset_stream import error_message
 
-_EXIT_CONFIG: Final = 2
 # A pipeline that has failed is started again after so long.
 _AGAIN_SECONDS: Final = 60.0
 
@@ -54,7 +51,7 @@ class Pipeline:
     settings: Settings
     lines: StatusLines
     metrics: JobMetrics
-    exit_code: int = job.EXIT_OK
+    exit_code: int = exit_codes.OK
     _stop: threading.Event = field(default_factory=threading.Event)
     _job: job.StreamJob | None = None
 
@@ -90,12 +87,33 @@ class Pipeline:
                 self.lines.write_trace(error)
                 self.exit_code = attempt.fail(error_message(error))
             is_last = self.settings.trigger.kind == "availableNow"
-            if self.exit_code != job.EXIT_FAILED or is_last or self._stop.wait(again_seconds):
+            if self.exit_code != exit_codes.FAILED or is_last or self._stop.wait(again_seconds):
                 return
 
 
-def run_files(paths: Sequence[Path], out: TextIO) -> int:
+def run_configurations(paths: Sequence[Path], out: TextIO) -> int:
     """Run the pipelines of files and folders, with lines on `out`; return the exit code."""
+    if len(paths) > 1 or paths[0].is_dir():
+        return run_files(paths, out)
+    return _run_file(paths[0], out)
+
+
+def _run_file(path: Path, out: TextIO) -> int:
+    """Run one pipeline, which has the process for itself."""
+    lines = open_lines(out, Settings.peek(path, "log.format"), Settings.peek(path, "name"))
+    try:
+        settings = load_settings(path)
+        metrics = JobMetrics(settings.name)
+        own = settings.metrics
+        with metrics_server(metrics, own.listen, own.tables_max):
+            return job.run(settings, lines, metrics)
+    except ConfigError as error:
+        lines.fail(error.message)
+        return exit_codes.CONFIG
+
+
+def run_files(paths: Sequence[Path], out: TextIO) -> int:
+    """Run several pipelines, or those of a folder; return the exit code."""
     files: list[Path] = []
     try:
         files = configuration_files(paths)
@@ -107,7 +125,7 @@ def run_files(paths: Sequence[Path], out: TextIO) -> int:
     except ConfigError as error:
         is_json = any(Settings.peek(file, "log.format") == "json" for file in files)
         open_lines(out, "json" if is_json else None).fail(error.message)
-        return _EXIT_CONFIG
+        return exit_codes.CONFIG
 
 
 def open_pipeline(settings: Settings, outputs: "SharedOutput", served: ExitStack) -> Pipeline:
@@ -141,8 +159,7 @@ def _run(pipelines: Sequence[Pipeline]) -> int:
         session = start_session(session_settings([one.settings for one in pipelines]))
         # Spark has installed its own handler for SIGINT.
         job.on_signals(stop)
-    except (StopRequested, PySparkException, Py4JError) as error:
-        # py4j makes an error of its own of whatever is raised while it waits.
+    except job.START_ERRORS as error:
         return _end_without_spark(pipelines, error)
     starting = start_workers(session)
     collect_garbage_rarely()
@@ -157,11 +174,11 @@ def _end_without_spark(pipelines: Sequence[Pipeline], error: Exception) -> int:
     if pipelines[0].is_to_stop:
         for one in pipelines:
             one.lines.write("stopped", end_offsets={})
-        return job.EXIT_OK
+        return exit_codes.OK
     problem = Message(job_errors.SPARK_NOT_STARTED, {"why": error_message(error)})
     for one in pipelines:
         one.new_job().fail(problem)
-    return job.EXIT_FAILED
+    return exit_codes.FAILED
 
 
 def run_pipelines(
@@ -185,7 +202,7 @@ def run_pipelines(
         thread.join()
     codes = {one.exit_code for one in pipelines}
     return next(
-        (code for code in (job.EXIT_FAILED, job.EXIT_REFUSED) if code in codes), job.EXIT_OK
+        (code for code in (exit_codes.FAILED, exit_codes.REFUSED) if code in codes), exit_codes.OK
     )
 
 

@@ -14,7 +14,7 @@ from connector.foundation.table_view import ALL_TABLES, TableView
 from stream_jobs.run import overview
 from stream_jobs.run.arguments import parsed
 from stream_jobs.run.overview import TableStatus
-from stream_jobs.run.table_list import print_tables
+from stream_jobs.run.status import print_tables
 
 
 def ago(seconds: float) -> str:
