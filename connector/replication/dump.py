@@ -294,12 +294,12 @@ def _set_session_variables(
 ) -> None:
     period = min(settings.read_timeout_seconds / HEARTBEATS_PER_READ_TIMEOUT, _HEARTBEAT_SECONDS)
     period_ns = int(period * _NANOSECONDS)
-    # Servers up to 8.0.25 and MariaDB know the first name of each pair, 8.4 the second. The value
-    # is CRC32 and not the server's current one: a server that was changed to NONE would cut the
-    # checksums off the events of older files, and their positions would be wrong.
     # While Kafka takes the rows of a long transaction, or is down, the connector does not read. A
     # server gives up on such a replica after net_write_timeout, which is 60 s by default.
     server.query(f"SET SESSION net_write_timeout = {_WRITE_TIMEOUT_SECONDS}")
+    # Servers up to 8.0.25 and MariaDB know the first name of each pair, 8.4 the second. The value
+    # is CRC32 and not the server's current one: a server that was changed to NONE would cut the
+    # checksums off the events of older files, and their positions would be wrong.
     server.query(
         f"SET @master_heartbeat_period = {period_ns}, @source_heartbeat_period = {period_ns}, "
         "@master_binlog_checksum = 'CRC32', @source_binlog_checksum = 'CRC32'"

@@ -17,8 +17,8 @@ DUMP_ENDED = CONNECTION_LOST.because("the server ended the dump", was="S708")
 
 SILENT = transient_error(
     "S706",
-    "{server}: silent for {seconds:.1f} seconds, although it should send {times} heartbeats "
-    "in {source.read_timeout_seconds} ({limit:g}): the server or the network is gone",
+    "{server}: silent for {seconds:.1f} seconds, although it should send at least {times} "
+    "heartbeats in {source.read_timeout_seconds} ({limit:g}): the server or the network is gone",
     cause="A server that has nothing to send sends heartbeats. None came, so the server hangs, or "
     "the network lost the connection without an error.",
     example={"times": 3, "limit": 30.0},

@@ -95,7 +95,7 @@ class SourceSettings(Section, TableNames):
     heartbeat_statement: str = ""
     tls: TlsSettings = TlsSettings()
     connect_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 10.0
-    # After this silence, the peer counts as dead; heartbeats come three times as often.
+    # After this silence, the peer counts as dead; at least three heartbeats come in this time.
     read_timeout_seconds: Annotated[float, Field(ge=1, le=3600)] = 30.0
 
     @model_validator(mode="after")

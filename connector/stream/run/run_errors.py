@@ -21,7 +21,7 @@ ASIDE = frame(
 QUIET = notice(
     "S921",
     "source {address}: silent for {seconds:.1f} seconds: no heartbeat comes",
-    cause="The server sends a sign of life each second while it has nothing else to send.",
+    cause="A server that has nothing else to send sends a heartbeat at least every 1.3 seconds.",
 )
 DEAD = transient_error(
     "S922",
