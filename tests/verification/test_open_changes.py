@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from verification.certificate.open_changes import OpenChanges
+from verification.certificate.logged_sums import OpenChanges
 
 A, B = (1, 1), (2, 2)
 OLD, NEW, OTHER = (7, 7), (8, 8), (9, 9)

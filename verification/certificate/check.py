@@ -27,20 +27,15 @@ from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from stream_jobs.tables.mirror_table import MirrorTable
-from verification.certificate import certificate_errors, range_sums
-from verification.certificate.document import (
-    AnyCertificate,
-    Certificate,
-    CertifiedForeignTable,
-    CertifiedTable,
-    Moment,
-    RangeSums,
-    SourceState,
-)
-from verification.certificate.foreign_version import ForeignVersion
+from verification.certificate import certificate_errors, document, range_sums
 from verification.certificate.table_proof import CURRENT_ROWS
 from verification.changed_keys import VERSION_GONE
 from verification.foreign import foreign_errors
+from verification.foreign.column_mapping import ColumnMapping, ColumnNames, ColumnPair
+from verification.foreign.deletion_marks import MARKS
+from verification.foreign.forms import forms_of
+from verification.foreign.table_choice import VERSIONED
+from verification.foreign.target_rows import TargetRows
 from verification.key_ranges import KeyNumber, KeyRanges
 from verification.mirror_side import MirrorSide
 from verification.report import Verdict
@@ -48,13 +43,13 @@ from verification.row_text import MirrorText, RowText
 
 Show = Callable[[str, int, int], None]
 # Of either form.
-Own = CertifiedTable | CertifiedForeignTable
+Own = document.CertifiedTable | document.CertifiedForeignTable
 
 
 class DifferentRange(NamedTuple):
     """A range whose checksums are not those of the certificate."""
 
-    certified: RangeSums
+    certified: document.RangeSums
     rows: int
     sums: list[str]
 
@@ -112,16 +107,16 @@ class CheckedTable:
         }
 
 
-def check_tables(certificate: AnyCertificate, show: Show) -> Iterator[CheckedTable]:
+def check_tables(certificate: document.AnyCertificate, show: Show) -> Iterator[CheckedTable]:
     """Compute the certificate again from the versions of tables; yield each result."""
     for own in certificate.tables:
         result = _begun(certificate, own, "table")
         try:
             sums = range_sums.Sums(len(own.ranges))
-            if isinstance(own, CertifiedForeignTable):
+            if isinstance(own, document.CertifiedForeignTable):
                 _sum_foreign(own, sums, show)
             else:
-                assert isinstance(certificate, Certificate)
+                assert isinstance(certificate, document.Certificate)
                 _sum_table(_mirror_of(certificate, own), own, sums, show)
             _compare(own, sums, result)
         except errors.ConnectorError as error:
@@ -129,23 +124,25 @@ def check_tables(certificate: AnyCertificate, show: Show) -> Iterator[CheckedTab
         yield result
 
 
-def _begun(certificate: AnyCertificate, own: Own, side: str) -> CheckedTable:
+def _begun(certificate: document.AnyCertificate, own: Own, side: str) -> CheckedTable:
     target = None
-    if isinstance(own, CertifiedForeignTable):
+    if isinstance(own, document.CertifiedForeignTable):
         target = f"{own.target.kind}:{own.target.place}"
     gtid_set = moment_of(certificate, own).gtid_set
     return CheckedTable(own.table, side, target, gtid_set, ranges=len(own.ranges))
 
 
-def moment_of(certificate: AnyCertificate, own: Own) -> SourceState | Moment:
+def moment_of(
+    certificate: document.AnyCertificate, own: Own
+) -> document.SourceState | document.Moment:
     """Return the moment of a table."""
-    if isinstance(own, CertifiedForeignTable):
+    if isinstance(own, document.CertifiedForeignTable):
         return own.moment
-    assert isinstance(certificate, Certificate)
+    assert isinstance(certificate, document.Certificate)
     return certificate.source
 
 
-def _mirror_of(certificate: Certificate, own: CertifiedTable) -> MirrorSide:
+def _mirror_of(certificate: document.Certificate, own: document.CertifiedTable) -> MirrorSide:
     """Return the mirror of a table as it was; raises MirrorError if it is not there any more."""
     root, delta = certificate.mirror.path, own.delta
     storage = storage_of(root)
@@ -187,7 +184,9 @@ def _key_of(own: Own) -> tuple[str, KeyNumber] | None:
     return None
 
 
-def _sum_table(mirror: MirrorSide, own: CertifiedTable, sums: range_sums.Sums, show: Show) -> None:
+def _sum_table(
+    mirror: MirrorSide, own: document.CertifiedTable, sums: range_sums.Sums, show: Show
+) -> None:
     columns = [cast("SchemaColumn", column) for column in own.columns]
     text, key = MirrorText.of_mirror(columns), _key_of(own)
     number = None if key is None else key[1]
@@ -200,7 +199,7 @@ def _sum_table(mirror: MirrorSide, own: CertifiedTable, sums: range_sums.Sums, s
         _add_rows(own, mirror.batches(mirror.snapshot), text, ranges, sums, show)
 
 
-def _sum_foreign(own: CertifiedForeignTable, sums: range_sums.Sums, show: Show) -> None:
+def _sum_foreign(own: document.CertifiedForeignTable, sums: range_sums.Sums, show: Show) -> None:
     target = own.target
     facts = {"table": own.table, "place": target.place}
     columns = [cast("SchemaColumn", column) for column in own.columns]
@@ -241,7 +240,7 @@ def _add_rows(
 
 
 def check_source(
-    certificate: AnyCertificate, settings: SourceSettings, show: Show
+    certificate: document.AnyCertificate, settings: SourceSettings, show: Show
 ) -> Iterator[CheckedTable]:
     """Compute the certificate again from the tables of a server; yield each result.
 
@@ -337,7 +336,7 @@ def _gtid_set(session: SelectSession, name: str, flavour: str) -> AnyGtidSet:
     return parse_gtid_set((row["found"] or "").replace("\n", ""), flavour)
 
 
-def _bounds(ranges: Sequence[RangeSums]) -> Iterable[tuple[str | None, str | None]]:
+def _bounds(ranges: Sequence[document.RangeSums]) -> Iterable[tuple[str | None, str | None]]:
     return ((own.low, own.high) for own in ranges)
 
 
@@ -347,3 +346,45 @@ def _compare(own: Own, sums: range_sums.Sums, result: CheckedTable) -> None:
         found = int(sums.rows[place]), sums.totals(place)
         if found != (certified.rows, certified.sums):
             result.different.append(DifferentRange(certified, *found))
+
+
+class ForeignVersion:
+    """A version of another program's table: its rows in the types of the source, read again."""
+
+    def __init__(self, own: document.CertifiedForeignTable) -> None:
+        """Look at the version.
+
+        Raises MirrorError if it is not there, or has other columns, and ConfigError for a place
+        that cannot be one.
+        """
+        target = own.target
+        self._target = VERSIONED[target.kind](f"{target.kind}:{target.place}", target.place)
+        self._target.read_version(target.version)
+        self.table_id = self._target.table_id
+        self._mapping = self._mapping_of(own)
+
+    def rows(self) -> Iterator[pa.Table]:
+        """Yield the rows that fit the types of the source, some at a time; raises MirrorError.
+
+        A certified version had no others, so a row that is left out is one that differs.
+        """
+        for rows in TargetRows(self._target, self._mapping).batches():
+            yield rows.data.filter(pa.array(~rows.unfit))
+
+    def _mapping_of(self, own: document.CertifiedForeignTable) -> ColumnMapping:
+        columns = tuple(cast("SchemaColumn", column) for column in own.columns)
+        names = ColumnNames(mark=own.deletion_mark)
+        schema, pairs = self._target.schema, []
+        known = set(schema.names)
+        for column, read in zip(columns, own.forms, strict=False):
+            forms = forms_of(column, schema.field(read.name).type) if read.name in known else []
+            fitting = [form for form in forms if form.name == read.form]
+            pairs += [ColumnPair(column, read.name, form) for form in fitting[:1]]
+        mark = own.deletion_mark
+        has_mark = mark is None or (mark in known and mark.lower() in MARKS)
+        if not has_mark or not len(pairs) == len(columns) == len(own.forms):
+            facts = {"table": own.table, "place": own.target.place}
+            raise MirrorError(certificate_errors.OTHER_COLUMNS, **facts)
+        database, _, table = own.table.partition(".")
+        own_schema = TableSchema(database, table, "", PackedSequence(0, 0), columns)
+        return ColumnMapping(own_schema, pairs, names)

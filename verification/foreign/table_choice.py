@@ -20,8 +20,7 @@ from connector.stream.source.select_session import SelectSession
 from verification.foreign import foreign_errors
 from verification.foreign.delta_target import DeltaTarget
 from verification.foreign.file_target import ParquetTarget
-from verification.foreign.iceberg_catalog_target import CatalogTarget
-from verification.foreign.iceberg_target import IcebergTarget
+from verification.foreign.iceberg_target import CatalogTarget, IcebergTarget
 from verification.foreign.server_target import ServerTarget, split_place
 from verification.foreign.target import Target, VersionedTarget
 from verification.foreign.tolerance import Tolerance

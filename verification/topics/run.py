@@ -24,13 +24,7 @@ from connector.stream.envelope.options import OutboxOptions, Topics
 from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.quarantine.topics import read_all
-from connector.stream.sink import connection
-from connector.stream.sink.recovery import (
-    last_values,
-    of_pipeline,
-    open_records,
-    open_records_since,
-)
+from connector.stream.sink import connection, recovery
 from connector.stream.sink.schema_registry import open_registry
 from connector.stream.snapshot.copy_requests import names_ignore_case, open_session
 from connector.stream.snapshot.table_state import TableState, snapshot_topic
@@ -190,7 +184,7 @@ class _TopicComparison:
         start = None if first is None else RangeEnd.parse("--from", first, flavour)
         end = None if until is None else RangeEnd.parse("--to", until, flavour)
         mariadb = flavour == "mariadb"
-        with open_records(settings.kafka, schema_topic(prefix), clients) as (_, records):
+        with recovery.open_records(settings.kafka, schema_topic(prefix), clients) as (_, records):
             self._schemas = SchemaHistory(records, settings.name, mariadb=mariadb)
         self._tables = tables
         self._table_topics = table_topics(settings)
@@ -235,8 +229,8 @@ class _TopicComparison:
         topic = snapshot_topic(settings.kafka.topic_prefix)
         if topic not in self._existing:
             return frozenset()
-        with open_records(settings.kafka, topic, self._clients) as (_, records):
-            latest = of_pipeline(last_values(records), settings.name)
+        with recovery.open_records(settings.kafka, topic, self._clients) as (_, records):
+            latest = recovery.of_pipeline(recovery.last_values(records), settings.name)
         states = (
             TableState.decode(value, f"{settings.name}/{key}") for key, value in latest.items()
         )
@@ -251,7 +245,7 @@ class _TopicComparison:
             read_since: ReadSince = _nothing_since
             if topic in existing:
                 read_since = self._opened.enter_context(
-                    open_records_since(settings.kafka, topic, self._clients)
+                    recovery.open_records_since(settings.kafka, topic, self._clients)
                 )
             transactions = TransactionTopic(self._outcome, prefix, read_since, shared_prefix=shared)
         kept_back: Iterator[QuarantineRecord] = iter(())
