@@ -12,7 +12,7 @@ import pytest
 
 import connector.cli
 from connector.cli import command_errors
-from connector.cli.verify_options import EFFECTIVE, refuse_without_effect
+from connector.cli.verify import EFFECTIVE, refuse_without_effect
 from connector.foundation.errors import ConfigError
 from tests.application import invoke, parser
 from tests.foundation.errors.texts import shown

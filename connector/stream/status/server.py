@@ -260,7 +260,7 @@ def html_page(text: str, security: Iterable[tuple[str, str]]) -> Page:
 
 def _page(facts: PipelineStatus, query: str, *, acting: bool) -> Page:
     # The template engine is loaded when somebody looks.
-    from connector.stream.status import page, table_pages  # noqa: PLC0415
+    from connector.stream.status import page  # noqa: PLC0415
 
-    text = page.html(facts, table_pages.PageView.of(query), acting=acting)
+    text = page.html(facts, page.PageView.of(query), acting=acting)
     return html_page(text, page.security_headers(acting=acting))

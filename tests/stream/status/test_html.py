@@ -30,8 +30,15 @@ from connector.stream.status.model import (
     from_json,
     to_json,
 )
-from connector.stream.status.page import HEIGHT, WIDTH, html, lags, rates, security_headers
-from connector.stream.status.table_pages import PageView
+from connector.stream.status.page import (
+    HEIGHT,
+    WIDTH,
+    PageView,
+    html,
+    lags,
+    rates,
+    security_headers,
+)
 from tests.stream.status.examples import COPIED, FAILED, FENCED, NOW, WAITING, facts_with
 
 if TYPE_CHECKING:

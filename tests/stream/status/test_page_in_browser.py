@@ -20,8 +20,7 @@ from connector.stream.status.model import (
     State,
     TableStatus,
 )
-from connector.stream.status.page import html, security_headers
-from connector.stream.status.table_pages import PageView
+from connector.stream.status.page import PageView, html, security_headers
 from tests.stream.status.browser import browse, needs_browser
 from tests.stream.status.examples import COPIED, FENCED, NOW, facts_with
 from tests.stream.status.tab import tab

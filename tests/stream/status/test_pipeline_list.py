@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from connector.cli import command_errors
-from connector.cli.status_list import list_code
+from connector.cli.status import list_code
 from connector.foundation.settings.file_settings import configuration_files
 from connector.foundation.settings.sections import Settings
 from connector.stream.metrics.pipeline_metrics import PipelineMetrics
