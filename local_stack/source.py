@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 import pymysql
@@ -18,10 +18,6 @@ from local_stack import stack_errors
 from local_stack.server import CONNECT_SECONDS, Endpoint, Server, connect
 from local_stack.sql_server import MariadbServer, MysqlServer
 from local_stack.stack_errors import LocalStackError
-
-if TYPE_CHECKING:
-    from local_stack.container import MysqlContainer
-
 
 PASSWORD_VARIABLE = "BINLOG_CONNECTOR_SOURCE__PASSWORD"  # noqa: S105 - the name of a variable
 DEFAULT_PORT = 3306
@@ -124,13 +120,10 @@ def source_server(choice: SourceChoice, directory: Path) -> Server:
     return MysqlServer(directory) if choice.product == "mysql" else MariadbServer(directory)
 
 
-def _container(product: Product) -> MysqlContainer:
+def _container(product: Product) -> Server:
     try:
         # Docker's client is in an extra, because only some users need it.
-        from local_stack.container import (  # noqa: PLC0415
-            MariadbContainer,
-            MysqlContainer,
-        )
+        from local_stack.container import MariadbContainer, MysqlContainer  # noqa: PLC0415
     except ImportError as error:
         raise LocalStackError(stack_errors.NO_CONTAINERS, package=error.name) from error
     return MysqlContainer() if product == "mysql" else MariadbContainer()

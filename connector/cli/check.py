@@ -19,19 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from connector.binlog.table_filter import TableFilter, has_wildcard
-from connector.cli import command_errors
+from connector.cli import command_errors, exit_codes
 from connector.cli.configuration import configure_logging, loaded
-from connector.cli.exit_codes import errors, tell_all
-from connector.foundation.errors import (
-    ConfigError,
-    ConnectorError,
-    SinkRefused,
-    SinkUnavailable,
-    SourceRefused,
-    SourceUnavailable,
-    TransientError,
-    UnsupportedChange,
-)
+from connector.foundation import errors
 from connector.foundation.errors.message import Message, visible
 from connector.foundation.record_formats import key_form
 from connector.foundation.settings.configuration import in_lower_case
@@ -64,10 +54,10 @@ def run(arguments: Namespace) -> int:
     settings = loaded(arguments.config)
     configure_logging(settings.log, command="check", pipeline=settings.name)
     console = Console()
-    problems, unmatched = check_pipeline(settings, console, errors())
+    problems, unmatched = check_pipeline(settings, console, exit_codes.errors())
     if problems:
         console.print("not ready", style="bold red")
-        tell_all(problems)
+        exit_codes.tell_all(problems)
     console.print("ready", style="bold green", end="" if unmatched else "\n")
     if unmatched:
         text = f", but source.tables matches no table by {visible(', '.join(unmatched))}"
@@ -152,7 +142,7 @@ _SHOW_ALL = frozenset({"SELECT", "ALL PRIVILEGES"})
 
 def check_pipeline(
     settings: Settings, console: Console, waiting: Console
-) -> tuple[list[ConnectorError], list[str]]:
+) -> tuple[list[errors.ConnectorError], list[str]]:
     """Return the problems that would end or delay a run at its start; the worst is the last.
 
     After them, the patterns of `source.tables` that match no table: a run begins without these.
@@ -175,11 +165,15 @@ def check_pipeline(
         check.topics()
         check.keys()
         check.states(recovered)
-    problems = sorted(check.problems, key=lambda error: not isinstance(error, TransientError))
+    problems = sorted(
+        check.problems, key=lambda error: not isinstance(error, errors.TransientError)
+    )
     return problems, check.unmatched
 
 
-def check_sources(settings: Settings, console: Console, waiting: Console) -> list[ConnectorError]:
+def check_sources(
+    settings: Settings, console: Console, waiting: Console
+) -> list[errors.ConnectorError]:
     """Return the problems that a first run would meet at the source; as `check_pipeline`."""
     check = _Check(settings, console, waiting)
     check.servers()
@@ -190,7 +184,7 @@ class _Check:
     """The checks in the order of a run; each failed check adds a problem."""
 
     def __init__(self, settings: Settings, console: Console, waiting: Console) -> None:
-        self.problems: list[ConnectorError] = []
+        self.problems: list[errors.ConnectorError] = []
         self._settings = settings
         self._console = console
         self._waiting = waiting
@@ -248,9 +242,9 @@ class _Check:
             self._tell(f"asking source {address_of(server)}")
             try:
                 check_server(server, last, self._show)
-            except ConfigError:
+            except errors.ConfigError:
                 raise
-            except ConnectorError as error:
+            except errors.ConnectorError as error:
                 self._print(str(error), style="yellow")
 
     def servers(self) -> None:
@@ -267,7 +261,7 @@ class _Check:
         for table in self._tables:
             try:
                 claims.of(table.database, table.name)
-            except UnsupportedChange as error:
+            except errors.UnsupportedChange as error:
                 if ends:
                     self.problems.append(error)
                 else:
@@ -281,7 +275,7 @@ class _Check:
         try:
             for message in other_key_forms(self._settings, self._tables):
                 self._print(str(message), style="yellow")
-        except (SinkRefused, SinkUnavailable) as error:
+        except (errors.SinkRefused, errors.SinkUnavailable) as error:
             self._print(str(error), style="yellow")
 
     def states(self, recovered: RecoveredState) -> None:
@@ -304,9 +298,9 @@ class _Check:
         self._tell(what)
         try:
             return ask()
-        except ConfigError:
+        except errors.ConfigError:
             raise
-        except ConnectorError as error:
+        except errors.ConnectorError as error:
             self.problems.append(error)
             return None
 
@@ -350,7 +344,7 @@ class _Check:
             with MysqlServer.connect(settings) as server:
                 gaps = list(row_gaps(server, settings, tables, copies=copies))
                 rights = not_seen(version_of(server.identity))
-        except (SourceRefused, SourceUnavailable) as error:
+        except (errors.SourceRefused, errors.SourceUnavailable) as error:
             self._print(str(error), style="yellow")
         else:
             show_row_gaps(self._console, gaps, rights)

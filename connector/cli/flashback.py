@@ -5,14 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 from connector.binlog.log_errors import LogTruncated
-from connector.cli import command_errors
-from connector.cli.log_input import (
-    opened_logs,
-    refuse_unknown_end,
-    selection_of,
-    shown_progress,
-    standard_output,
-)
+from connector.cli import command_errors, log_input
 from connector.foundation.errors import ConfigError, UnsupportedChange
 from connector.logs import undo_errors
 from connector.logs.dump.dump import Dump, DumpOptions
@@ -28,15 +21,15 @@ _NAME_PARTS = 3
 
 def run(arguments: Namespace) -> int:
     """Print the SQL that undoes the changes of logs, newest first."""
-    selection = selection_of(arguments)
+    selection = log_input.selection_of(arguments)
     stop_position: int | None = arguments.stop_position
-    refuse_unknown_end(arguments)
+    log_input.refuse_unknown_end(arguments)
     reading = ReadingOptions(
         start_position=arguments.start_position,
         verify_checksum=arguments.verify_checksum,
         tables=None if stop_position else selection.only_tables,
     )
-    logs = opened_logs(arguments, reading)
+    logs = log_input.opened_logs(arguments, reading)
     _undo(logs, selection, stop_position, _omitted(arguments.omit_columns))
     return 0
 
@@ -64,12 +57,12 @@ def _undo(
             is_last = log.last
             yield log
 
-    output = LineOutput(standard_output())
+    output = LineOutput(log_input.standard_output())
     with ReverseSpool() as spool:
         undo = Undo(spool, omitted)
         reading = DumpOptions(selection=options, stop_position=stop_position)
         with ExitStack() as stack:
-            progress = shown_progress(stack)
+            progress = log_input.shown_progress(stack)
             try:
                 Dump(reading, output, _refuse, progress, undo).run(opened())
             except LogTruncated as error:

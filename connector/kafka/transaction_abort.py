@@ -28,17 +28,10 @@ from kafka import errors
 from kafka.errors import KafkaError
 from kafka.protocol.producer import InitProducerIdRequest
 
+from connector.kafka import missing_markers
 from connector.kafka.broker_connection import BrokerConnection
 from connector.kafka.cluster import Cluster
 from connector.kafka.failures import Action, action_of, gravest
-from connector.kafka.missing_markers import (
-    ABORTED,
-    KAFKA_4,
-    ONGOING,
-    open_since,
-    require_leaders,
-    transaction_state,
-)
 from connector.kafka.transaction_requests import Broker, PartitionId, TransactionOwner, result_of
 
 _MS: Final = 1000
@@ -85,7 +78,7 @@ class CurrentTransaction:
         known = (self.starts, self.committed_ends)
         return tuple(
             each
-            for each, offset in open_since(cluster, self.partitions).items()
+            for each, offset in missing_markers.open_since(cluster, self.partitions).items()
             if any(offset >= bound.get(each, _UNKNOWN_END) for bound in known)
         )
 
@@ -171,7 +164,7 @@ class TransactionAbort:
     def _follow(self, node: int, *, may_arrive: bool) -> KafkaError | None:
         """Have Kafka begin the next epoch, unless another producer has a newer one."""
         with closing(self._cluster.connect(node)) as connection:
-            if not connection.knows(KAFKA_4):
+            if not connection.knows(missing_markers.KAFKA_4):
                 # It leaves no marker out.
                 self._transaction.partitions.clear()
             if not connection.knows({InitProducerIdRequest.API_KEY: _NAMES_EPOCH}):
@@ -182,7 +175,7 @@ class TransactionAbort:
                 return gravest([Broker(connection, self._owner).end(commit=False)])
             if self._transaction.partitions:
                 self._look(connection)
-                require_leaders(self._cluster, self._transaction.partitions)
+                missing_markers.require_leaders(self._cluster, self._transaction.partitions)
             owner = self._owner
             whose = {"producer_id": owner.producer_id, "producer_epoch": owner.epoch}
             self._is_asked = True
@@ -208,17 +201,17 @@ class TransactionAbort:
         ProducerFencedError for an open one of another producer, which Kafka would abort.
         """
         owner, transaction = self._owner, self._transaction
-        state = transaction_state(coordinator, owner.transactional_id)
+        state = missing_markers.transaction_state(coordinator, owner.transactional_id)
         if self._is_newer or state is None or state.producer_id != owner.producer_id:
             return
-        is_open = state.name == ONGOING
+        is_open = state.name == missing_markers.ONGOING
         if state.epoch == owner.epoch:
             if is_open:
                 self._begun_ms = state.begun_ms
         elif state.epoch == owner.epoch + 1 and (
             not transaction.may_have_ended or state.begun_ms == self._begun_ms
         ):
-            if state.name in ABORTED:
+            if state.name in missing_markers.ABORTED:
                 transaction.may_be_committed = False
                 self._owner = owner._replace(epoch=state.epoch)
                 self._is_newer = True

@@ -18,23 +18,20 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import disk_usage
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
 from connector.foundation.settings.configuration import load_settings
+from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.foundation.settings.toml_text import toml_value
 from connector.lake import lake_errors
 from local_stack.server import free_ports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from connector.foundation.settings.sections import Settings, SourceSettings
 
 PIPELINE: Final = "lake"
 # The Spark job makes a folder of this name for what it keeps about the mirror.

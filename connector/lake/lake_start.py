@@ -5,6 +5,7 @@ An existing lake is not checked like a new one: its connector does that at each 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -19,7 +20,7 @@ from connector.foundation.settings import settings_errors
 from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.credentials import PASSWORDS
 from connector.foundation.settings.file_settings import UnfitValueError
-from connector.foundation.settings.sections import Settings
+from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.foundation.settings.values import as_table_pattern
 from connector.lake import lake_errors
 from connector.lake.lake_folder import LakeFolder, LakeOptions, with_whole_paths
@@ -30,9 +31,6 @@ from connector.stream.source.followed_tables import base_tables, followed_table_
 from connector.stream.source.row_image_gaps import key_gaps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from connector.foundation.settings.sections import SourceSettings
     from connector.lake.lake_pipeline import LakePipeline
 
 

@@ -13,17 +13,11 @@ from dataclasses import replace
 from connector.binlog.gtid import GtidSet, MariadbGtidSet
 from connector.binlog.header import FIRST_POSITION
 from connector.foundation.errors import DecodeError, SourceRefused
-from connector.replication import dump_errors
+from connector.replication import dump_errors, start_validation
 from connector.replication.log_search import find_time, gtids_before, log_head
 from connector.replication.server import replication_status
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.start_point import StartPoint
-from connector.replication.start_validation import (
-    first_mariadb_point,
-    mariadb_point,
-    require_gtids,
-    require_position,
-)
 
 _US = 1_000_000
 _BEGUN = re.compile(r"((?:gtid|position):.*)\+([0-9]+)\+([0-9]+)", re.DOTALL)
@@ -63,7 +57,7 @@ def resolve_start(server: MysqlServer, start: str) -> StartPoint:
 
 def _earliest(server: MysqlServer) -> StartPoint:
     if server.identity.flavour == "mariadb":
-        return first_mariadb_point(server)
+        return start_validation.first_mariadb_point(server)
     first = next(iter(replication_status.binary_logs(server)))
     gtids = None
     if server.identity.gtid:
@@ -81,7 +75,7 @@ def _latest(server: MysqlServer) -> StartPoint:
         raise SourceRefused(dump_errors.LOG_OFF, server=server.name)
     file, position = str(status["File"]), int(str(status["Position"]))
     if server.identity.flavour == "mariadb":
-        return replace(mariadb_point(server, file, position), time_us=time_us)
+        return replace(start_validation.mariadb_point(server, file, position), time_us=time_us)
     gtids = None
     if server.identity.gtid:
         # From the same row, so from the same moment as file and position.
@@ -101,7 +95,7 @@ def _after_gtids(server: MysqlServer, text: str) -> StartPoint:
 
 
 def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
-    logs = require_position(server, file, position)
+    logs = start_validation.require_position(server, file, position)
     # For a position inside an event, MySQL shows the next event; MariaDB answers with error 1220.
     events = replication_status.next_events(server, file, position, 1)
     next_position = int(str(events[0]["Pos"])) if events else logs[file]
@@ -117,11 +111,13 @@ def _at_position(server: MysqlServer, file: str, position: int) -> StartPoint:
             event=event_type,
         )
     if server.identity.flavour == "mariadb":
-        return mariadb_point(server, file, position)
+        return start_validation.mariadb_point(server, file, position)
     gtids = None
     if server.identity.gtid:
         # Before a dump of the file, which would end at such a transaction.
-        require_gtids(server, list(replication_status.binary_logs(server)), file, position)
+        start_validation.require_gtids(
+            server, list(replication_status.binary_logs(server)), file, position
+        )
         # Listed before the events were: a file that another one follows gets no more of them.
         later = list(logs)[list(logs).index(file) + 1 :]
         if later and event_type in _AFTER_TRANSACTIONS:

@@ -238,13 +238,11 @@ def _objects(path: str, parts: SplitResult) -> Storage:
 
 def _hdfs(path: str, parts: SplitResult) -> Storage:
     try:
-        from stream_jobs.delta.hdfs_storage import (  # noqa: PLC0415
-            HdfsStorage,  # of an extra
-            WebHdfs,  # of an extra
-        )
+        from stream_jobs.delta.hdfs_storage import HdfsStorage, WebHdfs  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ConfigError(settings_errors.HDFS_EXTRA, path=path, said=error) from error
     scheme, port = _HDFS[parts.scheme]
     hosts = [host if ":" in host else f"{host}:{port}" for host in parts.netloc.split(",")]
-    hdfs = WebHdfs(scheme, tuple(hosts), os.environ.get(_HDFS_USER) or getpass.getuser())
+    user = os.environ.get(_HDFS_USER) or getpass.getuser()
+    hdfs = WebHdfs(scheme, tuple(hosts), user)
     return HdfsStorage(hdfs, unquote(parts.path).rstrip("/"))

@@ -83,9 +83,7 @@ def signer_of(service: str, region: str) -> Signer | None:
     if not service:
         return None
     try:
-        from stream_jobs.iceberg.request_signer import (  # noqa: PLC0415
-            RequestSigner,  # of an extra
-        )
+        from stream_jobs.iceberg.request_signer import RequestSigner  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ConfigError(settings_errors.SIGV4_EXTRA, said=error) from error
     return RequestSigner(service, region)

@@ -21,19 +21,11 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from connector.foundation.errors.message import Message
+from stream_jobs import pipeline_folder
 from stream_jobs.delta.storage import Storage
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, job_errors, shard_errors
 from stream_jobs.paths import OWN_FOLDER
-from stream_jobs.pipeline_folder import (
-    Owner,
-    PipelineFolder,
-    folder_of,
-    has_guests,
-    newest_owner,
-    owner_numbers,
-    owner_path,
-)
 from stream_jobs.settings import Settings
 
 # A restart would be refused again, or take over in turn.
@@ -51,7 +43,7 @@ OF_OTHER_OWNERS: Final = (
 class Ownership:
     """The claim of this process."""
 
-    def __init__(self, storage: Storage, base: str, owner: Owner) -> None:
+    def __init__(self, storage: Storage, base: str, owner: pipeline_folder.Owner) -> None:
         """Claim for `owner` in `storage`, whose root is `base`."""
         self._storage = storage
         self._base = base.rstrip("/")
@@ -63,16 +55,16 @@ class Ownership:
         """Take the mirror. Raises MirrorError if it belongs to another job."""
         content = self.owner.write()
         while True:
-            numbers = owner_numbers(self._storage)
+            numbers = pipeline_folder.owner_numbers(self._storage)
             newest = self.newest()
             if newest is not None:
                 self.refuse(newest)
             number = max(numbers, default=0) + 1
-            if self._storage.put_if_absent(owner_path(number), content):
+            if self._storage.put_if_absent(pipeline_folder.owner_path(number), content):
                 self._number = number
                 break
 
-    def refuse(self, newest: Owner) -> None:
+    def refuse(self, newest: pipeline_folder.Owner) -> None:
         """Raise MirrorError if the process that has the mirror does not let this one have it."""
         place: dict[str, object] = {"path": self._base, "prefix": newest.prefix}
         facts = place | {"pid": newest.pid, "host": newest.host}
@@ -83,9 +75,9 @@ class Ownership:
 
     def remove_older(self) -> None:
         """Remove the files of the processes before this one."""
-        for number in owner_numbers(self._storage):
+        for number in pipeline_folder.owner_numbers(self._storage):
             if number < self._number:
-                self._storage.delete(owner_path(number))
+                self._storage.delete(pipeline_folder.owner_path(number))
 
     def check(self) -> None:
         """Raise MirrorError if another process has taken over, or has removed the pipeline."""
@@ -103,7 +95,7 @@ class Ownership:
         """Return whether no other process has taken over, or has removed the pipeline."""
         return self._has(self.newest())
 
-    def _has(self, newest: Owner | None) -> bool:
+    def _has(self, newest: pipeline_folder.Owner | None) -> bool:
         if newest is not None:
             return newest.epoch == self.owner.epoch
         if not self.owner.shared:
@@ -112,28 +104,30 @@ class Ownership:
         run = RunRecord(self._storage, self._base, "").newest()
         return run is not None and run.epoch == self.owner.epoch
 
-    def newest(self) -> Owner | None:
+    def newest(self) -> pipeline_folder.Owner | None:
         """Return the process that has the mirror; None if there was none."""
-        return newest_owner(self._storage, self._base)
+        return pipeline_folder.newest_owner(self._storage, self._base)
 
     def give_up(self) -> None:
         """Take the claim back."""
-        self._storage.delete(owner_path(self._number))
+        self._storage.delete(pipeline_folder.owner_path(self._number))
 
 
-def claimed(settings: Settings) -> tuple[PipelineFolder, Ownership]:
+def claimed(settings: Settings) -> tuple[pipeline_folder.PipelineFolder, Ownership]:
     """Take the mirror of `settings`, or a place in it; return the folder of the pipeline.
 
     Raises MirrorError if it belongs to another pipeline, or if one of both does not share it.
     """
-    own = Owner.here(settings.name, settings.kafka.topic_prefix, shared=settings.mirror.shared)
+    own = pipeline_folder.Owner.here(
+        settings.name, settings.kafka.topic_prefix, shared=settings.mirror.shared
+    )
     root = storage_of(settings.mirror.path)
     folder = _refuse_others(settings, root)
     ownership = Ownership(folder.storage, folder.base, own)
     try:
         ownership.claim()
     except MirrorError as error:
-        now = folder_of(settings)
+        now = pipeline_folder.folder_of(settings)
         if error.code is not job_errors.OTHER_OWNER or now.base == folder.base:
             raise
         # Another pipeline was the first one, a moment ago.
@@ -150,15 +144,15 @@ def claimed(settings: Settings) -> tuple[PipelineFolder, Ownership]:
     return folder, ownership
 
 
-def _refuse_others(settings: Settings, root: Storage) -> PipelineFolder:
+def _refuse_others(settings: Settings, root: Storage) -> pipeline_folder.PipelineFolder:
     """Return the folder of the pipeline; raises MirrorError if it may not have the mirror."""
     path = settings.mirror.path.rstrip("/")
-    folder = folder_of(settings)
+    folder = pipeline_folder.folder_of(settings)
     if not settings.mirror.shared:
-        if has_guests(root):
+        if pipeline_folder.has_guests(root):
             raise MirrorError(job_errors.MIRROR_SHARED, path=path)
         return folder
-    first = newest_owner(root, path)
+    first = pipeline_folder.newest_owner(root, path)
     if folder.base != path and first is not None and not first.shared:
         facts = {"path": path, "owner": first.name, "prefix": first.prefix}
         raise MirrorError(job_errors.OWNER_ALONE, **facts)
@@ -269,8 +263,8 @@ def own_record(settings: Settings) -> RunRecord | None:
 
     Raises MirrorError if the storage fails.
     """
-    folder = folder_of(settings)
-    owner = newest_owner(*folder)
+    folder = pipeline_folder.folder_of(settings)
+    owner = pipeline_folder.newest_owner(*folder)
     if owner is None or (owner.name, owner.prefix) != (settings.name, settings.kafka.topic_prefix):
         return None
     return RunRecord(*folder, settings.trigger.kind)
@@ -324,7 +318,7 @@ class JobStatus:
         return self.state in ("running", "elsewhere")
 
 
-def job_status(owner: Owner, run: JobRun | None) -> JobStatus:
+def job_status(owner: pipeline_folder.Owner, run: JobRun | None) -> JobStatus:
     """Return the state of the job that has the mirror; `run` is its newest run, if it is known."""
     alive = _is_alive(owner)
     if run is None or (run.epoch is not None and run.epoch != owner.epoch):
@@ -356,7 +350,7 @@ def _state(alive: bool | None) -> JobState:
     return "elsewhere" if alive is None else "running" if alive else "gone"
 
 
-def _is_alive(owner: Owner) -> bool | None:
+def _is_alive(owner: pipeline_folder.Owner) -> bool | None:
     """Return whether the process runs; None if it is one of another machine."""
     if owner.host != socket.gethostname():
         return None

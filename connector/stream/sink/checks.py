@@ -21,16 +21,10 @@ from kafka.protocol.admin import DescribeTransactionsRequest
 from connector.foundation.errors import SinkRefused, line
 from connector.foundation.settings.sections import KafkaSettings
 from connector.kafka import kafka_python
-from connector.stream.sink import connection, kafka_errors
+from connector.stream.sink import connection, kafka_errors, topic_limits
 from connector.stream.sink.connection import KAFKA_CLIENTS, KafkaClients
 from connector.stream.sink.kafka_sink import transactional_id
 from connector.stream.sink.recovery import RecoveredState, TopicLog, recover
-from connector.stream.sink.topic_limits import (
-    NOT_ALLOWED,
-    smaller_topics,
-    topic_limits,
-    topics_of_prefix,
-)
 from connector.stream.sink.topics import Brokers, TopicCreator, topics_at_start
 
 _WRITE = "WRITE"
@@ -106,7 +100,7 @@ def check_limits(settings: KafkaSettings, clients: KafkaClients = KAFKA_CLIENTS)
         with closing(clients.open_admin(**connection.client_settings(settings))) as admin:
             up = _check_topics(admin, settings)
             _check_sizes(admin, settings, up)
-    except NOT_ALLOWED as error:
+    except topic_limits.NOT_ALLOWED as error:
         structlog.get_logger().info(**line(kafka_errors.NO_LIMITS), error=str(error))
     except (errors.KafkaError, OSError) as error:
         raise connection.connector_error(settings, connection.looking_at_limits(), error) from error
@@ -166,12 +160,12 @@ def _check_sizes(admin: Any, settings: KafkaSettings, brokers: list[str]) -> Non
 
 def _smaller_topics(admin: Any, settings: KafkaSettings) -> list[str]:
     """Return the prefix's topics that take smaller records, with their limit in bytes."""
-    topics = topics_of_prefix(admin, settings.topic_prefix)
-    limits = topic_limits(admin, topics)
+    topics = topic_limits.topics_of_prefix(admin, settings.topic_prefix)
+    limits = topic_limits.topic_limits(admin, topics)
     if len(limits) < len(topics):
         message = "the user may not see the limits of topics"
         raise errors.ClusterAuthorizationFailedError(message)
-    return smaller_topics(limits, settings.record_bytes_max)
+    return topic_limits.smaller_topics(limits, settings.record_bytes_max)
 
 
 def _smallest(admin: Any, brokers: list[str], setting: str) -> int:

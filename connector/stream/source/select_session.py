@@ -11,12 +11,7 @@ from connector.foundation.errors import SourceUnavailable
 from connector.foundation.settings.configuration import source_in_lower_case
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication import dump_errors
-from connector.replication.protocol.result_set import (
-    CellRows,
-    ResultSet,
-    RowReceiver,
-    TextRows,
-)
+from connector.replication.protocol import result_set
 from connector.replication.server.identity import other_server_error
 from connector.replication.server.mysql_server import MysqlServer
 from connector.replication.server.server_error_numbers import server_error
@@ -111,7 +106,7 @@ class SelectSession:
 
         Use it for few rows, of text in UTF-8 or numbers.
         """
-        rows = TextRows()
+        rows = result_set.TextRows()
         names = self._run(sql, rows)
         return [dict(zip(names, row, strict=True)) for row in rows.rows]
 
@@ -132,17 +127,19 @@ class SelectSession:
             pieces.close()
             writer.discard()
 
-    def read_rows(self, sql: str, receiver: RowReceiver) -> None:
+    def read_rows(self, sql: str, receiver: result_set.RowReceiver) -> None:
         """Run a SELECT and give its rows to `receiver`."""
         self._run(sql, receiver)
 
-    def read_cells(self, sql: str, bytes_max: int) -> Generator[tuple[CellRows, bool], None, None]:
+    def read_cells(
+        self, sql: str, bytes_max: int
+    ) -> Generator[tuple[result_set.CellRows, bool], None, None]:
         """Run a SELECT and yield its rows in pieces, each with little more than `bytes_max` bytes.
 
         Each comes with a flag that marks the last one. Take the rows out of each piece: the next
         one is the same object. If it is not wanted, close the generator, and with it the session.
         """
-        rows = CellRows()
+        rows = result_set.CellRows()
         pieces = self._pieces(sql, rows, lambda: rows.size >= bytes_max)
         try:
             for is_last in pieces:
@@ -151,10 +148,10 @@ class SelectSession:
             pieces.close()
 
     def _pieces(
-        self, sql: str, taker: RowReceiver, is_full: Callable[[], bool]
+        self, sql: str, taker: result_set.RowReceiver, is_full: Callable[[], bool]
     ) -> Generator[bool, None, None]:
         """Run a SELECT; yield when `taker` is full, and at the end: whether these are all rows."""
-        result = ResultSet(self.name, taker)
+        result = result_set.ResultSet(self.name, taker)
         try:
             self._ask(sql)
             while not result.ended:
@@ -178,8 +175,8 @@ class SelectSession:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, sql: str, taker: RowReceiver) -> list[str]:
-        result = ResultSet(self.name, taker)
+    def _run(self, sql: str, taker: result_set.RowReceiver) -> list[str]:
+        result = result_set.ResultSet(self.name, taker)
         try:
             self._ask(sql)
             while not result.ended:
@@ -198,7 +195,7 @@ class SelectSession:
         except OSError as error:
             raise self._broken(error) from error
 
-    def _receive(self, result: ResultSet) -> None:
+    def _receive(self, result: result_set.ResultSet) -> None:
         try:
             data = self._socket.receive(_RECEIVE_BYTES, self._timeout_seconds)
         except OSError as error:
