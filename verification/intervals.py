@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from stream_jobs.apply.modes.history import History
-from stream_jobs.apply.modes.journal import OP, TIME
+from stream_jobs.apply.modes.journal import OP, TIME, Journal
 from stream_jobs.apply.modes.versions import END_HI, END_LO, END_OP, FROM, IS_CURRENT, TO
 from stream_jobs.delta.actions import DataFile
 from stream_jobs.source.sequence import HI, LO, PackedSequence, is_above
@@ -41,6 +41,8 @@ _RECORD: Final = np.dtype(
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
+# The modes whose rows have times.
+MODES: Final = (History.name, Journal.name)
 # What can be wrong.
 TWO_AT_ONE_MOMENT: Final = "a later version of the key begins before its end"
 GAP: Final = "no version of the key begins where a change has ended this one"

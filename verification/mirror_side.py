@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from stream_jobs.apply.modes.current import DELETED
+from stream_jobs.apply.modes import MODES
 from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.apply.modes.row_counts import RowCounts
-from stream_jobs.apply.modes.versions import IS_CURRENT
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.delta import parquet_file
 from stream_jobs.delta.actions import DataFile
@@ -113,16 +112,6 @@ def live_positions(
                 yield file, positions[begin:end]
 
 
-# Which rows of a mirror are current, by mode: a column, and its value.
-_CURRENT: Final[Mapping[str, tuple[str, bool] | None]] = {
-    "current": None,
-    "soft_delete": (DELETED, False),
-    "history": (IS_CURRENT, True),
-    RowCounts.name: None,
-    Journal.name: None,
-}
-
-
 class MirrorSide:
     """Reads the mirror of one table."""
 
@@ -149,9 +138,11 @@ class MirrorSide:
         # Rows without a key are counted, and a journal tells the last change of a key.
         self.mode = mode
         self.is_counted = mode == RowCounts.name
-        if mode not in _CURRENT or (self.is_counted if schema.key else mode == Journal.name):
+        current = MODES[mode].current_rows if mode in MODES else None
+        if current is None or (self.is_counted if schema.key else mode == Journal.name):
             raise MirrorError(verify_errors.MODE, table=schema.name, mode=mode)
-        self._current = _CURRENT[mode]
+        # Which of its rows the source has now.
+        self.current = current
         self.key = schema.key
         has = {column.name for column in self.snapshot.columns}
         names = [column["name"] for column in schema.columns]
@@ -383,9 +374,9 @@ class MirrorSide:
         names: Sequence[str],
     ) -> tuple[pa.Table, NDArray[np.int64]]:
         """Return columns of the rows that are current, and their positions."""
-        if self._current is None:
+        flag = self.current.column
+        if flag is None:
             return self._rows.read(snapshot, file, positions, names), positions
-        flag, value = self._current
         data = self._rows.read(snapshot, file, positions, [*names, flag])
-        mask = pc.equal(data[flag], value)
+        mask = pc.equal(data[flag], self.current.value)
         return data.drop_columns([flag]).filter(mask), positions[mask.to_numpy()]

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from connector.foundation.errors import ConnectorError, SourceRefused, SourceUnavailable
 from connector.stream.snapshot.table_reader import time_limits
+from verification import intervals
 from verification.baseline import Baseline, compared_of
 from verification.checksums import Checksums, sql_of_hash
 from verification.mirror_side import MirrorSide
@@ -32,8 +33,6 @@ _ROWS_MAX: Final = 2000
 _ESTIMATED_MAX: Final = 10 * _ROWS_MAX
 _TABLES_OF_A_SELECT: Final = 50
 _ROWS_OF_A_SELECT: Final = 20_000
-# All rows of these are current, or a column says which.
-_MODES: Final = ("current", "soft_delete")
 
 
 class _SmallTable(NamedTuple):
@@ -113,7 +112,7 @@ class SmallTables:
                 if table is None:
                     continue
                 source, mirror = table
-                if mirror.mode not in _MODES:
+                if mirror.is_counted or mirror.mode in intervals.MODES:
                     found.of_other_kinds.add(name)
                     continue
                 if mirror.missing_columns:

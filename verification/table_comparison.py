@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import Literal
 
 from connector.foundation.errors import ConfigError, ConnectorError
-from stream_jobs.apply.modes.history import History
-from stream_jobs.apply.modes.journal import Journal
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError
@@ -15,7 +13,7 @@ from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.pipeline_folder import folder_of
 from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.tables.table_options import TableOptionsResolver
-from verification import verify_errors
+from verification import intervals, verify_errors
 from verification.baseline import Baseline, compared_names, compared_of
 from verification.baselines import Baselines
 from verification.candidate_check import TablePair
@@ -25,7 +23,6 @@ from verification.cut_changes import keys_since_cut, parse_cut
 from verification.cut_facts import CutSummary, IncrementalScope
 from verification.digests import Digest
 from verification.iceberg_check import compare
-from verification.intervals import Intervals
 from verification.journal_side import JournalSide
 from verification.key_ranges import EqualRanges
 from verification.keyless_check import KeylessTableCheck
@@ -242,14 +239,13 @@ class TableComparison:
 
     def _check_intervals(self, side: Side, source: SourceTable, result: TableResult) -> None:
         """Look at the borders of a history, and at the changes of a journal, if all is compared."""
-        if not (self.is_whole and isinstance(side, MirrorSide) and side.mode in _HAVE_TIMES):
+        if not (self.is_whole and isinstance(side, MirrorSide) and side.mode in intervals.MODES):
             return
         database, table = source.schema.database, source.schema.table
         past = self._pipeline.history(database, table)
         times, result.borders_note = self._times.up_to_now(self._pipeline, self._cuts)
         most = self._limits.differences_max
-        intervals = Intervals(side, past.key_since(), times, most)
-        result.intervals = intervals.wrong()
+        result.intervals = intervals.Intervals(side, past.key_since(), times, most).wrong()
 
     def _origins(self, side: Side, source: SourceTable) -> RowOrigins | None:
         """Return what tells since when a mirror has its rows.
@@ -306,7 +302,6 @@ class TableComparison:
 
 
 _LOOK_SECONDS = 0.5
-_HAVE_TIMES = (History.name, Journal.name)
 _LEFT_OUT = (
     verify_errors.SKIPPED,
     verify_errors.MODE,

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import SourceSettings
+from stream_jobs.apply.modes import MODES
 from stream_jobs.errors import MirrorError
 from stream_jobs.tables.mirror_metadata import DOMAIN
 from tests.foundation.errors.texts import shown
@@ -44,7 +45,7 @@ from verification.certificate.signature import (
     read_sign_key,
     sign,
 )
-from verification.certificate.table_proof import version_at
+from verification.certificate.table_proof import version_at, where_clause
 from verification.key_ranges import KeyNumber, numbers_of
 from verification.row_text import MirrorText
 
@@ -243,6 +244,23 @@ def public_file(path: Path, key: PrivateKeyTypes) -> Path:
     public = key.public_key()
     path.write_bytes(public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
     return path
+
+
+@pytest.mark.parametrize(
+    ("mode", "clause"),
+    [
+        ("current", ""),
+        ("soft_delete", ' WHERE NOT "_cdc_deleted"'),
+        ("history", ' WHERE "_cdc_is_current"'),
+        ("rows", ""),
+    ],
+)
+def test_the_statement_of_a_certificate_names_the_current_rows_as_ever(
+    mode: str, clause: str
+) -> None:
+    current = MODES[mode].current_rows
+    assert current is not None
+    assert where_clause(current) == clause
 
 
 def test_a_signature_is_of_the_canonical_text_and_of_one_key(tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from stream_jobs.apply.modes import MODES
 from stream_jobs.delta.actions import Metadata
 from stream_jobs.delta.table import TableCommit
 from stream_jobs.errors import MirrorError
+from stream_jobs.tables.mirror_metadata import MODE_PROPERTY
 from tests.verification.past import COLUMNS, NAME, Past
 from verification import verify_errors
 
@@ -31,3 +33,17 @@ def test_a_column_that_goes_away_during_the_comparison_ends_it_with_its_name(
         assert caught.value.message.facts == {"table": NAME, "column": "v"}
     # The next comparison begins with the new columns.
     assert past.side.missing_columns == ["v"]
+
+
+@pytest.mark.parametrize("mode", ["current", "of a later version"])
+def test_a_mode_that_does_not_say_which_rows_are_current_is_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    past = Past(tmp_path)
+    metadata = Metadata(COLUMNS, {MODE_PROPERTY: mode})
+    past.delta.commit(TableCommit(metadata=metadata), "CHANGE COLUMNS")
+    monkeypatch.setattr(type(MODES["current"]), "current_rows", None)
+    with pytest.raises(MirrorError) as caught:
+        past.side  # noqa: B018 - it is opened
+    assert caught.value.message.code is verify_errors.MODE
+    assert caught.value.message.facts == {"table": NAME, "mode": mode}

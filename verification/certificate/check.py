@@ -28,7 +28,7 @@ from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from stream_jobs.tables.mirror_table import MirrorTable
 from verification.certificate import certificate_errors, document, range_sums
-from verification.certificate.table_proof import CURRENT_ROWS
+from verification.certificate.table_proof import where_clause
 from verification.changed_keys import VERSION_GONE
 from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping, ColumnNames, ColumnPair
@@ -191,7 +191,7 @@ def _sum_table(
     text, key = MirrorText.of_mirror(columns), _key_of(own)
     number = None if key is None else key[1]
     ranges = range_sums.ranges_of(_bounds(own.ranges), number)
-    where = CURRENT_ROWS.get(mirror.mode, "")
+    where = where_clause(mirror.current)
     if text is None or range_sums.duckdb_sql(text, key, ranges, where) != own.table_sql:
         facts = {"table": own.table, "place": own.delta.path}
         raise MirrorError(certificate_errors.OTHER_COLUMNS, **facts)

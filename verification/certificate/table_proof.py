@@ -22,8 +22,7 @@ from connector.binlog.sql_text import quoted_identifier
 from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, SchemaColumn, Sequence
 from connector.stream.source.information_schema import read_definition
 from connector.stream.source.select_session import SelectSession
-from stream_jobs.apply.modes.current import DELETED
-from stream_jobs.apply.modes.versions import IS_CURRENT
+from stream_jobs.apply.modes.mode import CurrentRows
 from stream_jobs.cuts import Cut
 from stream_jobs.cuts.cut import CutTable
 from stream_jobs.delta.snapshot import Snapshot
@@ -41,13 +40,13 @@ from verification.table_topic import LostRecordsError, TopicRecord, require_reco
 _SNAPSHOTS_MAX: Final = 10
 # Which operations have rows in an image, and whether these rows are taken away.
 _IMAGES: Final = {"before": ((OP_DELETE, OP_UPDATE), 1), "after": ((OP_CREATE, OP_UPDATE), -1)}
-# Which rows of a mirror are current, by mode, in the SQL of DuckDB.
-CURRENT_ROWS: Final[Mapping[str, str]] = {
-    "current": "",
-    "rows": "",
-    "soft_delete": f" WHERE NOT {duckdb_name(DELETED)}",
-    "history": f" WHERE {duckdb_name(IS_CURRENT)}",
-}
+
+
+def where_clause(current: CurrentRows) -> str:
+    """Return the clause that chooses these rows, in the SQL of DuckDB; "" if all rows are."""
+    if current.column is None:
+        return ""
+    return f" WHERE {'' if current.value else 'NOT '}{duckdb_name(current.column)}"
 
 
 class CutVersion(NamedTuple):
@@ -128,7 +127,7 @@ class TableProof:
             self._mirror_sums(ranges),
             sums,
             statements.whole(ranges),
-            range_sums.duckdb_sql(self._text, named, ranges, CURRENT_ROWS[mirror.mode]),
+            range_sums.duckdb_sql(self._text, named, ranges, where_clause(mirror.current)),
             changes,
         )
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stream_jobs.apply.changes import DELETE, Changes
 from stream_jobs.apply.key_index import IndexColumns
-from stream_jobs.apply.modes.mode import Mode, ModeColumn, ModeInput, Truncation
+from stream_jobs.apply.modes.mode import CurrentRows, Mode, ModeColumn, ModeInput, Truncation
 from stream_jobs.apply.row_hashes import Keys, distinct, keys_of
 from stream_jobs.apply.rows import split
 from stream_jobs.delta.parquet_file import rows_at
@@ -31,6 +31,7 @@ class Current(Mode):
     name = "current"
     # The sequence of the row in the mirror tells a repeated record.
     is_counting = False
+    current_rows = CurrentRows()
 
     def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
         """Write the last row of each key; the rows that it replaces die."""
@@ -120,6 +121,7 @@ class SoftDelete(Mode):
     keeps_columns = True
     truncation = Truncation.CHANGES
     is_counting = False
+    current_rows = CurrentRows(DELETED, value=False)
 
     def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
         """Write the last row of each key, also of deleted ones; the rows before it die."""

@@ -17,7 +17,14 @@ from connector.foundation.errors.message import Message
 from stream_jobs.apply.changes import DELETE, READ, TRUNCATES
 from stream_jobs.apply.key_index import IndexColumns
 from stream_jobs.apply.modes import versions
-from stream_jobs.apply.modes.mode import Mode, ModeColumn, ModeInput, Truncation, sequence_columns
+from stream_jobs.apply.modes.mode import (
+    CurrentRows,
+    Mode,
+    ModeColumn,
+    ModeInput,
+    Truncation,
+    sequence_columns,
+)
 from stream_jobs.apply.row_hashes import digests_of_rows, distinct, keys_of
 from stream_jobs.apply.rows import Rows, split, timestamps
 from stream_jobs.apply.table_failures import InvalidRecordError
@@ -45,6 +52,7 @@ class History(Mode):
     )
     keeps_columns = True
     truncation = Truncation.CHANGES
+    current_rows = CurrentRows(versions.IS_CURRENT)
 
     def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
         """Write the versions that begin, and those that end once more, with their end."""

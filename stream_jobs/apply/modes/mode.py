@@ -38,6 +38,13 @@ class ModeColumn(NamedTuple):
     comment: str
 
 
+class CurrentRows(NamedTuple):
+    """The rows of a mirror that the source has now: all, or those with a value in a column."""
+
+    column: str | None = None
+    value: bool = True
+
+
 class Mode:
     """A mode without state; each name has one instance, in the driver and in every worker."""
 
@@ -54,6 +61,8 @@ class Mode:
     truncation: ClassVar[Truncation] = Truncation.KILLS
     # Whether a record that comes twice in a batch has to be found.
     is_counting: ClassVar[bool] = True
+    # `verify` compares them with the source; None if the mirror does not say which they are.
+    current_rows: ClassVar[CurrentRows | None] = None
 
     def suits(self, schema: TableSchema) -> bool:
         """Return whether the table can have such a mirror."""

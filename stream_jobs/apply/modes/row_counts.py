@@ -16,7 +16,7 @@ from pyroaring import BitMap
 from connector.foundation.errors.message import Message
 from stream_jobs.apply.changes import DELETE, UPDATE
 from stream_jobs.apply.key_index import IndexColumns
-from stream_jobs.apply.modes.mode import Mode, ModeInput, sequence_columns
+from stream_jobs.apply.modes.mode import CurrentRows, Mode, ModeInput, sequence_columns
 from stream_jobs.apply.row_hashes import Keys, digests_of_rows, distinct
 from stream_jobs.apply.table_failures import InvalidRecordError
 from stream_jobs.apply.task_messages import MirrorDescription
@@ -31,6 +31,7 @@ class RowCounts(Mode):
     name = "rows"
     needs_key = False
     refuses_key = True
+    current_rows = CurrentRows()
 
     def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
         """Add the rows that are more than before, and let die as many as are less."""

@@ -11,6 +11,7 @@ from connector.binlog.table_filter import named_after
 from connector.lake.demo.stack import read_mirror
 from connector.lake.demo.verdict import OWN_PREFIX, compare_all_rows, compare_table
 from local_stack import connect
+from stream_jobs.apply.modes import MODES
 from stream_jobs.paths import path_part
 from tests.chaos.ddl.catalogue import catalogue_of
 
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
     from local_stack import Endpoint
     from tests.chaos.ddl.catalogue import Shape
 
-# Of a mirror, the rows that are those of now.
-_NOW: Final = {
-    "current": "true",
-    "rows": "true",
-    "soft_delete": "NOT _cdc_deleted",
-    "history": "_cdc_is_current",
-}
 _SEQUENCE: Final = ("_cdc_hi", "_cdc_lo")
 _TOLD: Final = 3
 
@@ -38,15 +32,15 @@ def differences_of(
     """Return how mirrors differ from the tables of a database that does not change.
 
     Each difference begins with the name of its table. A table without a primary key has a mirror
-    only in the mode `rows`, and one with a key has none there. Tables with the names of tools for
-    online schema changes have none.
+    only in a mode that refuses a key, and one with a key has none there. Tables with the names of
+    tools for online schema changes have none.
     """
     with closing(connect(source, database)) as connection, connection.cursor() as cursor:
         tables = catalogue_of(cursor, database).tables
         ticks = {name: _ticks(cursor, shape) for name, shape in tables.items()}
     found = []
     for name, shape in tables.items():
-        if bool(shape.key) == (mode == "rows") or named_after(name):
+        if bool(shape.key) == MODES[mode].refuses_key or named_after(name):
             continue
         path = mirrors / path_part(name)
         if not _is_mirror(path):
@@ -84,19 +78,32 @@ def _ticks(cursor: Any, shape: Shape) -> dict[int, int]:
 def _rows_of_now(path: Path, mode: str) -> int:
     if mode == "journal":
         return len(_folded(path))
-    rows: int = read_mirror(path, _NOW[mode]).num_rows
+    rows: int = read_mirror(path, _condition(mode)).num_rows
     return rows
+
+
+def _condition(mode: str) -> str:
+    """Return the condition of the rows that the source has now."""
+    current = MODES[mode].current_rows
+    assert current is not None, f"mode {mode} needs a comparison of its own"
+    if current.column is None:
+        return "true"
+    return current.column if current.value else f"NOT {current.column}"
 
 
 def _of_rows(
     source: Endpoint, database: str, mode: str, path: Path, shape: Shape, *, leaves_out: bool
 ) -> list[str]:
-    if mode == "rows":
+    if MODES[mode].refuses_key:
         result = compare_all_rows(source, database, shape.name, path)
     else:
-        keeps = mode in ("soft_delete", "history")
         result = compare_table(
-            source, database, shape.name, path, where=_NOW[mode], may_have_more=keeps
+            source,
+            database,
+            shape.name,
+            path,
+            where=_condition(mode),
+            may_have_more=MODES[mode].keeps_columns,
         )
     generated = {column.name for column in shape.columns if column.is_generated}
     problems: list[object] = [
@@ -107,7 +114,7 @@ def _of_rows(
     problems += [
         each for each in result.differences if not (leaves_out and _is_of(generated, each.problem))
     ]
-    if not problems and mode in ("current", "rows"):
+    if not problems and not MODES[mode].keeps_columns:
         fields = [field.name for field in DeltaTable(path).schema().fields]
         shown = [name for name in fields if not name.startswith(OWN_PREFIX)]
         wanted = [name for name in shape.names if name in shown]

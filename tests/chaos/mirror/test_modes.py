@@ -10,6 +10,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from local_stack import Endpoint
+from stream_jobs.apply import modes
 from tests.chaos.mirror.modes import MODES, _distinct, _uncounted
 from tests.chaos.mirror.source_log import SourceLog
 
@@ -47,6 +48,10 @@ def test_a_journal_with_a_change_that_the_log_does_not_have_is_wrong(tmp_path: P
         "t: 4 times are wrong",
         *(f"({key},): 2026-01-01 00:00:00+00:00 is None in the log" for key in (1, 1, 2, None)),
     ]
+
+
+def test_every_mode_of_the_mirror_has_a_judge() -> None:
+    assert MODES.keys() == modes.MODES.keys()
 
 
 def test_each_mode_is_an_entry_of_the_configuration() -> None:

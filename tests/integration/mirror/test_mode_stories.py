@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -11,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from stream_jobs.delta.table import DeltaTable
-from stream_jobs.source.sequence import PackedSequence
 from tests.integration.mirror.mode_story import Story
 from tests.length import length
-from tests.stream_jobs import mode_models
+from tests.stream_jobs.mode_models import MODES, ModeModel
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from connector.foundation.contract import Sequence
     from tests.integration.mirror.conftest import Job
     from tests.stream_jobs.topics import Kafka
 
@@ -29,68 +26,6 @@ pytestmark = pytest.mark.kafka
 NOTE = column("note", "varchar", length=9)
 RUNS = length(short=2, full=20)
 SEEDS = range(length(short=1, full=4))
-
-
-def seq(hi: int | None, lo: int | None) -> Sequence | None:
-    return None if hi is None or lo is None else PackedSequence(hi, lo).unpack()
-
-
-def ms(time: Any) -> int | None:
-    return None if time is None else round(time.timestamp() * 1000)
-
-
-def journal_of(rows: list[dict[str, Any]]) -> object:
-    found = []
-    for row in rows:
-        values = (row["id"], row["note"]) if row["_cdc_op"] != "t" else None
-        where = seq(row["_cdc_hi"], row["_cdc_lo"])
-        found.append((where, ms(row["_cdc_ts"]), row["_cdc_op"], values))
-    return sorted(found, key=str)
-
-
-def soft_deleted_of(rows: list[dict[str, Any]]) -> object:
-    return sorted(((row["id"], row["note"]), row["_cdc_deleted"]) for row in rows)
-
-
-def history_of(rows: list[dict[str, Any]]) -> object:
-    assert all(row["_cdc_is_current"] == (row["_cdc_valid_to"] is None) for row in rows)
-    found = [
-        mode_models.Version(
-            (row["id"], row["note"]),
-            ms(row["_cdc_valid_from"]) or 0,
-            ms(row["_cdc_valid_to"]),
-            row["_cdc_end_op"],
-            PackedSequence(row["_cdc_hi"], row["_cdc_lo"]).unpack(),
-            seq(row["_cdc_end_hi"], row["_cdc_end_lo"]),
-        )
-        for row in rows
-    ]
-    joined: list[mode_models.Version] = []
-    for version in sorted(found, key=lambda version: (version.row[0], version.seq)):
-        last = joined[-1] if joined else None
-        # While truncates can be missing, a copied row begins a version with the same values.
-        if last and (last.row, last.end_op, last.end_seq) == (version.row, "r", version.seq):
-            joined[-1] = version._replace(seq=last.seq, valid_from=last.valid_from)
-        else:
-            joined.append(version)
-    return sorted(joined, key=lambda version: version.seq)
-
-
-def row_counts_of(rows: list[dict[str, Any]]) -> object:
-    return Counter((row["id"], row["note"]) for row in rows)
-
-
-def journal(changes: list[mode_models.Change]) -> object:
-    return sorted(mode_models.journal(changes), key=str)
-
-
-MODES: list[tuple[str, int, Callable[..., object], Callable[..., object]]] = [
-    ("journal", 1, journal, journal_of),
-    ("journal", 0, journal, journal_of),
-    ("soft_delete", 1, mode_models.soft_deleted, soft_deleted_of),
-    ("history", 1, mode_models.history, history_of),
-    ("rows", 0, mode_models.row_counts, row_counts_of),
-]
 
 
 class Death(Exception):
@@ -111,22 +46,19 @@ def mortal_commit(lives: int) -> Callable[..., object]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(("mode", "key", "model", "found"), MODES)
+@pytest.mark.parametrize("mode", MODES, ids=str)
 def test_the_mirror_is_what_the_model_says_after_every_run(
     kafka: Kafka,
     job: Job,
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
-    mode: str,
-    key: int,
-    model: Callable[..., object],
-    found: Callable[..., object],
+    mode: ModeModel,
 ) -> None:
-    dice = random.Random(f"{seed}{mode}{key}")
-    columns = (column("id", "int", key=key), NOTE)
+    dice = random.Random(f"{seed}{mode}")
+    columns = (column("id", "int", key=int(mode.has_key)), NOTE)
     story = Story(SourceTable(kafka, "items", columns).create(), dice, keys=6)
     sections: dict[str, Any] = {
-        "tables": [{"match": ["shop.*"], "mode": mode}],
+        "tables": [{"match": ["shop.*"], "mode": mode.name}],
         "kafka": {"max_offsets_per_trigger": 25},
     }
     for _ in range(RUNS):
@@ -139,4 +71,4 @@ def test_the_mirror_is_what_the_model_says_after_every_run(
         lines = job.run(**sections)
         assert job.exit_code == 0, lines
         rows = job.data("items").to_pylist()
-        assert found(rows) == model(story.changes)
+        assert mode.found(rows) == mode.wanted(story.changes)

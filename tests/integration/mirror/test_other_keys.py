@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from stream_jobs.apply.modes import MODES
 from stream_jobs.apply.modes.history import History
 from stream_jobs.errors import job_errors
 from tests.stream_jobs.topics import SourceTable, column
@@ -24,8 +25,7 @@ NOTE = column("note", "varchar", length=20)
 OTHER_KEY = (column("k1", "varchar", key=1, length=9), column("w", "int"))
 ADDED_KEY = (column("id", "int", nullable=False), NOTE, column("k5", "int", key=1))
 TEXT_KEY = (column("id", "varchar", key=1, length=9), NOTE)
-KEYED_MODES = ("current", "soft_delete", "history", "journal")
-ALL_MODES = (*KEYED_MODES, "rows")
+KEYED_MODES = [mode.name for mode in MODES.values() if not mode.refuses_key]
 
 
 def modes(mode: str) -> dict[str, Any]:
@@ -219,10 +219,10 @@ def test_keys_that_go_back_and_forth_in_one_batch_are_right(
         assert len(data) == 3 * 7 + 1
 
 
-@pytest.mark.parametrize("mode", ALL_MODES)
+@pytest.mark.parametrize("mode", MODES)
 def test_a_reserved_name_sets_its_table_aside_alone(kafka: Kafka, job: Job, mode: str) -> None:
     lists: list[tuple[SchemaColumn, ...]] = []
-    key = 0 if mode == "rows" else 1
+    key = int(not MODES[mode].refuses_key)
     for name in ("_cdc_deleted", "_cdc_op", "_CDC_hi", "_cdc_valid_from"):
         lists += [
             (column(name, "int", key=key), NOTE),

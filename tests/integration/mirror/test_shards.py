@@ -30,12 +30,13 @@ from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topics import OffsetRange
 from tests.integration.mirror.conftest import run_in_process
 from tests.integration.mirror.mode_story import Story
-from tests.integration.mirror.test_mode_stories import MODES, NOTE, RUNS, Death, mortal_commit
+from tests.integration.mirror.test_mode_stories import NOTE, RUNS, Death, mortal_commit
 from tests.integration.verification.pair import toml_value
+from tests.stream_jobs.mode_models import MODES, ModeModel
 from tests.stream_jobs.topics import SourceTable, column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from connector.foundation.errors.code import ErrorCode
@@ -227,20 +228,17 @@ def test_another_key_sets_a_shard_aside(kafka: Kafka, job: Job) -> None:
     assert job.quarantined(**merge())["code"] == "M740"
 
 
-@pytest.mark.parametrize(("mode", "key", "model", "found"), MODES)
+@pytest.mark.parametrize("mode", MODES, ids=str)
 def test_shards_hold_what_their_models_say_whatever_dies(
     kafka: Kafka,
     job: Job,
     monkeypatch: pytest.MonkeyPatch,
-    mode: str,
-    key: int,
-    model: Callable[..., object],
-    found: Callable[..., object],
+    mode: ModeModel,
 ) -> None:
-    dice = random.Random(f"{mode}{key}")
-    columns = (column("id", "int", key=key), NOTE)
+    dice = random.Random(str(mode))
+    columns = (column("id", "int", key=int(mode.has_key)), NOTE)
     stories = {value: Story(shard(kafka, value, *columns), dice, keys=6) for value in ("1", "2")}
-    sections = {**merge(mode=mode), "kafka": {"max_offsets_per_trigger": 60}}
+    sections = {**merge(mode=mode.name), "kafka": {"max_offsets_per_trigger": 60}}
     for _ in range(RUNS):
         for story in stories.values():
             story.go_on(20)
@@ -252,7 +250,7 @@ def test_shards_hold_what_their_models_say_whatever_dies(
         data = job.data("orders").to_pylist()
         for value, story in stories.items():
             own = [row for row in data if row["shard"] == value]
-            assert found(own) == model(story.changes), value
+            assert mode.found(own) == mode.wanted(story.changes), value
 
 
 def end(kafka: Kafka) -> None:

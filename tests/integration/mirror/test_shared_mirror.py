@@ -36,12 +36,13 @@ from tests.integration.ended_topics import end_topics
 from tests.integration.mirror import conftest
 from tests.integration.mirror.conftest import Job
 from tests.integration.mirror.mode_story import Story
-from tests.integration.mirror.test_mode_stories import MODES, NOTE, RUNS, Death, mortal_commit
+from tests.integration.mirror.test_mode_stories import NOTE, RUNS, Death, mortal_commit
 from tests.integration.mirror.test_shards import refused
+from tests.stream_jobs.mode_models import MODES, ModeModel
 from tests.stream_jobs.topics import Kafka, SourceTable, column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from local_stack import KafkaBroker
@@ -149,32 +150,29 @@ def test_tables_with_one_name_are_shards_and_change_alone(pipelines: Both) -> No
     ]
 
 
-@pytest.mark.parametrize(("mode", "key", "model", "found"), MODES)
+@pytest.mark.parametrize("mode", MODES, ids=str)
 def test_each_pipeline_holds_what_its_model_says_whatever_dies(
     pipelines: Both,
     monkeypatch: pytest.MonkeyPatch,
-    mode: str,
-    key: int,
-    model: Callable[..., object],
-    found: Callable[..., object],
+    mode: ModeModel,
 ) -> None:
-    dice = random.Random(f"{mode}{key}")
-    columns = (column("id", "int", key=key), NOTE)
+    dice = random.Random(str(mode))
+    columns = (column("id", "int", key=int(mode.has_key)), NOTE)
     stories = {each: Story(each.table("orders", *columns), dice, keys=6) for each in pipelines}
     for _ in range(RUNS):
         for pipeline, story in stories.items():
             story.go_on(20)
-            sections = pipeline.sections(mode=mode)
+            sections = pipeline.sections(mode=mode.name)
             with monkeypatch.context() as patched, suppress(Death):
                 patched.setattr(DeltaTable, "commit", mortal_commit(dice.randint(2, 9)))
                 pipeline.job.run(**sections)
         for pipeline in stories:
-            lines = pipeline.job.run(**pipeline.sections(mode=mode))
+            lines = pipeline.job.run(**pipeline.sections(mode=mode.name))
             assert pipeline.job.exit_code == 0, lines
         data = pipelines[0].job.data("orders").to_pylist()
         for pipeline, story in stories.items():
             own = [row for row in data if row["region"] == pipeline.value]
-            assert found(own) == model(story.changes), pipeline.value
+            assert mode.found(own) == mode.wanted(story.changes), pipeline.value
 
 
 def test_each_pipeline_has_its_own_cuts(pipelines: Both) -> None:

@@ -1,0 +1,90 @@
+"""Each mode makes of the changes of a table what its model says."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.foundation.contract import Sequence
+from stream_jobs.apply.modes import MODES
+from stream_jobs.source.sequence import PackedSequence
+from tests.integration.life import story
+from tests.stream_jobs import mode_models
+from tests.stream_jobs.apply.mode_table import ModeTable
+from tests.stream_jobs.mode_models import Change, Row
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEYS = 6
+
+
+def change(position: int, op: str, before: Row | None = None, after: Row | None = None) -> Change:
+    return Change(Sequence(1, 7, position, 0, 0), 1000 * position, op, before, after)
+
+
+class Changes:
+    """Random changes of a table, in order; truncates are the work of the driver."""
+
+    def __init__(self, dice: random.Random, *, has_key: bool) -> None:
+        self.all: list[Change] = []
+        self._dice = dice
+        self._has_key = has_key
+        self._rows: list[Row] = []
+
+    def more(self) -> list[Change]:
+        """Return some of the last changes once more, and then new ones."""
+        repeated = self.all[len(self.all) - self._dice.randint(0, min(5, len(self.all))) :]
+        new = [self._next() for _ in range(self._dice.randint(1, 12))]
+        return [*repeated, *new]
+
+    def _next(self) -> Change:
+        dice = self._dice
+        row = (dice.randrange(KEYS), dice.choice((None, "", "a", "b")))
+        old = next((each for each in self._rows if each[0] == row[0]), None)
+        position = len(self.all) + 1
+        if old is None:
+            found = change(position, dice.choice("cr"), None, row)
+        elif dice.random() < 0.5:
+            found = change(position, "u", old, row)
+        elif self._has_key and dice.random() < 0.4:
+            found = change(position, "d", old[:1])
+        else:
+            found = change(position, "d", old)
+        if old is not None:
+            self._rows.remove(old)
+        if found.after is not None:
+            self._rows.append(found.after)
+        self.all.append(found)
+        return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("mode", mode_models.MODES, ids=str)
+def test_a_mode_does_what_its_model_says(
+    tmp_path: Path, mode: mode_models.ModeModel, seed: int
+) -> None:
+    table = ModeTable(tmp_path, mode.name, has_key=mode.has_key)
+    changes = Changes(random.Random(f"{seed}{mode}"), has_key=mode.has_key)
+    for _ in range(8):
+        table.apply(changes.more())
+        assert mode.found(table.rows()) == mode.wanted(changes.all)
+
+
+def test_a_change_below_a_floor_is_not_applied(tmp_path: Path) -> None:
+    table = ModeTable(tmp_path, "current")
+    floor = PackedSequence.pack(Sequence(1, 7, 2, 0, 0))
+    result = table.apply([change(1, "c", None, (1, "a")), change(3, "c", None, (2, "b"))], floor)
+    assert (result.changes, result.applied) == (2, 1)
+    assert [row["id"] for row in table.rows()] == [2]
+
+
+def test_every_mode_has_a_model_and_is_a_part_of_a_pipelines_life() -> None:
+    assert {mode.name for mode in mode_models.MODES} == MODES.keys()
+    for mode in mode_models.MODES:
+        own = MODES[mode.name]
+        assert not (own.refuses_key if mode.has_key else own.needs_key)
+    compared = {mode.name for mode in MODES.values() if mode.current_rows is not None}
+    assert set(story.MODES.values()) == compared
