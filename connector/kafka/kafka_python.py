@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import itemgetter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -38,8 +39,7 @@ from connector.foundation.errors.message import Message
 from connector.foundation.settings.log_folder import folder_of
 from connector.kafka import connection_errors
 from connector.kafka.failures import BrokersUnreachable
-from connector.kafka.folder import door
-from connector.kafka.folder.cluster_requests import HOST, PORT
+from connector.kafka.folder.results import HOST, PORT
 from connector.kafka.listener import listener_problem
 
 # ruff: noqa: SLF001 - all of them are here
@@ -81,8 +81,9 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
 
     def __init__(self, selector: NetworkSelector, /, **settings: Any) -> None:
         """Connect with `selector`, by the settings of a client."""
-        self._folder = folder_of(settings["bootstrap_servers"])
-        if self._folder is not None:
+        folder = folder_of(settings["bootstrap_servers"])
+        self._door = None if folder is None else _door_of(folder)
+        if self._door is not None:
             # The original reads addresses of it.
             settings["bootstrap_servers"] = [f"{HOST}:{PORT}"]
         super().__init__(selector, **settings)
@@ -122,8 +123,8 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
         return connection
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
-        if self._folder is not None:
-            return _FolderTransport(self._net, door.connect(self._folder), host=node.host)
+        if self._door is not None:
+            return _FolderTransport(self._net, self._door.connect(), host=node.host)
         transport = super()._build_transport(node, timeout_at)
         if timeout_at is None:
             transport = await transport
@@ -180,14 +181,14 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
 
     def _reason(self) -> BrokersUnreachable | None:
         """Return why no address accepts the connection; None if that is unknown."""
-        if self._folder is not None:
+        if self._door is not None:
             failures = self._failures.values()
             for each in failures:
                 if isinstance(each, BrokersUnreachable):
                     return each
             # The system accepts connections for a process that is stopped, too.
             is_late = any(isinstance(each, errors.RequestTimedOutError) for each in failures)
-            return door.unanswered(self._folder) if is_late else None
+            return self._door.unanswered() if is_late else None
         obstacles: dict[str, Message] = {}
         for broker in self.cluster.bootstrap_brokers():
             if isinstance(self._failures.get(broker.node_id), errors.SaslAuthenticationFailedError):
@@ -260,6 +261,20 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # the li
         return BrokersUnreachable(
             Message(connection_errors.ADVERTISED, {"addresses": addresses}), definite=False
         )
+
+
+class _Door(NamedTuple):
+    """The way to the server of a folder; both functions are those of `folder/door.py`."""
+
+    connect: Callable[[], socket.socket]
+    unanswered: Callable[[], BrokersUnreachable]
+
+
+def _door_of(folder: Path) -> _Door:
+    # With the log that this process may serve: 1 MB.
+    from connector.kafka.folder import door  # noqa: PLC0415  # not for brokers
+
+    return _Door(partial(door.connect, folder), partial(door.unanswered, folder))
 
 
 class _FolderTransport(KafkaTCPTransport):  # type: ignore[misc]  # the library has no types

@@ -19,12 +19,10 @@ from kafka.protocol import admin, consumer, metadata, producer
 from connector.kafka.folder import group_requests, topic_settings, transaction_queries
 from connector.kafka.folder.folder_log import FolderLog
 from connector.kafka.folder.request_fields import outcome
-from connector.kafka.folder.results import Topic
+from connector.kafka.folder.results import HOST, PORT, Topic
 
-# The broker, as its clients know it; its address is the folder's socket.
+# The broker, as its clients know it.
 NODE: Final = 1
-HOST: Final = "folder"
-PORT: Final = 1
 # Of a request with record batches, and of a response.
 REQUEST_BYTES_MAX: Final = 256 << 20
 

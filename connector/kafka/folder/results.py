@@ -5,6 +5,9 @@ from typing import Final, NamedTuple
 
 PartitionId = tuple[str, int]  # topic, partition
 NO_OFFSET: Final = -1
+# The address of the broker, as its clients know it; they connect to the folder's socket.
+HOST: Final = "folder"
+PORT: Final = 1
 
 
 def by_topic(partitions: Iterable[PartitionId]) -> dict[str, list[int]]:
