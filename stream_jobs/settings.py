@@ -20,7 +20,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import SettingsConfigDict
 
 from connector.foundation.settings import log_folder, settings_errors, values
 from connector.foundation.settings.credentials import KafkaLogin, ServerLogin
@@ -342,8 +341,7 @@ class SparkSettings(Section):
 class Settings(FileSettings):
     """All settings of the job."""
 
-    model_config = SettingsConfigDict(env_prefix="STREAM_JOB_")
-
+    prefix: ClassVar[str] = "STREAM_JOB_"
     reference: ClassVar[str] = "binlog-connector config stream_job.toml"
 
     # Names the pipeline in status lines and in Spark.

@@ -7,12 +7,11 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias, get_origin
 
-from pydantic import BaseModel, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.code import ErrorCode
@@ -21,9 +20,8 @@ from connector.foundation.settings import settings_errors
 
 # Separates section and key in the name of a variable.
 NESTED = "__"
-# Of a text or a list; such a variable stands for one that is not set.
-_EMPTY = ("", "[]")
-_EMPTY_VALUES: tuple[object, ...] = (None, "", [])
+# A variable with such a value stands for one that is not set.
+_EMPTY: tuple[object, ...] = (None, "", [])
 # In a path, slashes are one.
 _URL = re.compile(r"[a-z][a-z0-9+-]+:/")
 
@@ -42,14 +40,14 @@ class UnfitValueError(ValueError):
         super().__init__(self.message)
 
 
-class FileSettings(BaseSettings):
+class FileSettings(BaseModel):
     """Settings from a file and the environment; the environment has priority."""
 
     # A text of pydantic's own must not show a password.
-    model_config = SettingsConfigDict(
-        extra="forbid", frozen=True, env_nested_delimiter=NESTED, hide_input_in_errors=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
+    # How the names of variables begin.
+    prefix: ClassVar[str]
     # The command that prints every key with its default.
     reference: ClassVar[str]
     # Whether other parts of the product have variables of one word with the same prefix.
@@ -69,9 +67,9 @@ class FileSettings(BaseSettings):
 
         Raises ConfigError, which names every wrong key.
         """
-        cls._check_variables()
+        given = cls._environment()
         try:
-            return cls(**cls._without_replaced(document))
+            return cls.model_validate(_merged(cls._without_replaced(document, given), given))
         except ValidationError as error:
             problems = [cls._problem(found, path) for found in error.errors(include_input=False)]
             if len(problems) == 1:
@@ -116,29 +114,17 @@ class FileSettings(BaseSettings):
     @classmethod
     def variable(cls, key: str) -> str:
         """Return the name of the environment variable for `key`, such as `source.host`."""
-        return _prefix(cls) + NESTED.join(key.upper().split("."))
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Give the environment priority over the file."""
-        del settings_cls, dotenv_settings, file_secret_settings
-        return env_settings, init_settings
+        return cls.prefix + NESTED.join(key.upper().split("."))
 
     @classmethod
     def variables(cls) -> dict[str, list[str]]:
         """Return the variables of the environment that give keys, with the words of the key."""
         found = {}
         for variable in sorted(os.environ):
-            keys = variable.removeprefix(_prefix(cls)).lower().split(NESTED)
-            is_others = cls.shares_prefix and len(keys) == 1 and keys[0] not in cls.model_fields
-            if variable.startswith(_prefix(cls)) and not is_others:
+            if not variable.upper().startswith(cls.prefix):
+                continue
+            keys = variable[len(cls.prefix) :].lower().split(NESTED)
+            if not (cls.shares_prefix and len(keys) == 1 and keys[0] not in cls.model_fields):
                 found[variable] = keys
         return found
 
@@ -148,26 +134,18 @@ class FileSettings(BaseSettings):
 
         Raises ConfigError if a variable has no key, or is not JSON where it must be.
         """
-        cls._check_variables()
-        given: set[str] = set()
-        for variable, keys in cls.variables().items():
-            text = os.environ[variable].strip()
-            if keys[0] != section or text in _EMPTY:
-                continue
-            if len(keys) > 1:
-                given.add(keys[1])
-            elif isinstance(values := json.loads(text), dict):
-                given |= {key for key, each in values.items() if each not in _EMPTY_VALUES}
-        return given
+        return _given(cls._environment().get(section))
 
     @classmethod
-    def _without_replaced(cls, document: dict[str, Any]) -> dict[str, Any]:
+    def _without_replaced(
+        cls, document: dict[str, Any], environment: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Return a document without the keys in whose place the environment gives another one."""
         kept = dict(document)
         for section, field in cls.model_fields.items():
             values = kept.get(section)
             for group in getattr(field.annotation, "alternatives", ()):
-                given = cls.given_in_environment(section).intersection(group)
+                given = _given(environment.get(section)).intersection(group)
                 if given and isinstance(values, dict):
                     left_out = set(group) - given
                     values = {key: each for key, each in values.items() if key not in left_out}
@@ -175,19 +153,45 @@ class FileSettings(BaseSettings):
         return kept
 
     @classmethod
-    def _check_variables(cls) -> None:
-        """Refuse variables without a key, and lists and sections that are not JSON."""
-        for variable, keys in cls.variables().items():
-            text = os.environ[variable]
-            kind: Any = cls
-            for key in keys:
-                fields = getattr(kind, "model_fields", {})
-                if key not in fields:
-                    raise cls._unknown_variable(variable, ".".join(keys))
-                kind = fields[key].annotation
-            is_section = isinstance(kind, type) and issubclass(kind, BaseModel)
-            if (is_section or get_origin(kind) in (list, dict)) and not _is_json(text):
-                raise ConfigError(settings_errors.NOT_JSON, variable=variable)
+    def _environment(cls) -> dict[str, Any]:
+        """Return what the environment gives, as a document.
+
+        Raises ConfigError if a variable has no key, or is not JSON where it must be.
+        """
+        found: dict[str, Any] = {}
+        # A section comes before its keys, which have priority.
+        for variable, (*above, key) in cls.variables().items():
+            value = cls._value(variable, [*above, key])
+            if value is None and not above:
+                # A section that is null is as none.
+                continue
+            section: Any = found
+            for name in above:
+                section = section.setdefault(name, {})
+                if not isinstance(section, dict):
+                    # The variable of the section is what is wrong.
+                    break
+            else:
+                section[key] = _merged(section.get(key), value)
+        return found
+
+    @classmethod
+    def _value(cls, variable: str, keys: list[str]) -> object:
+        """Return the value of a variable: sections, lists and tables are JSON."""
+        kind: Any = cls
+        for key in keys:
+            fields = getattr(kind, "model_fields", {})
+            if key not in fields:
+                raise cls._unknown_variable(variable, ".".join(keys))
+            kind = fields[key].annotation
+        text = os.environ[variable]
+        is_section = isinstance(kind, type) and issubclass(kind, BaseModel)
+        if not is_section and get_origin(kind) not in (list, dict):
+            return text
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise ConfigError(settings_errors.NOT_JSON, variable=variable) from error
 
     @classmethod
     def _unknown_variable(cls, variable: str, key: str) -> ConfigError:
@@ -246,16 +250,22 @@ def configuration_files(paths: Sequence[Path]) -> list[Path]:
     return list(found)
 
 
-def _prefix(settings: type[BaseSettings]) -> str:
-    return settings.model_config.get("env_prefix", "")
+def _given(values: object) -> set[str]:
+    """Return the keys of a section of the environment, but for those that are empty."""
+    if not isinstance(values, dict):
+        return set()
+    return {key for key, value in values.items() if _stripped(value) not in _EMPTY}
 
 
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
+def _stripped(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
+
+
+def _merged(below: Any, above: Any) -> Any:
+    """Return two documents as one; where both have a value, it is that of `above`."""
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    return below | {key: _merged(below.get(key), value) for key, value in above.items()}
 
 
 def _keys(section: type[BaseModel], prefix: str = "") -> Iterator[str]:

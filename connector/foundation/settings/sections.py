@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
-from pydantic_settings import SettingsConfigDict
 
 from connector.foundation.contract import own_topics
 from connector.foundation.errors import ConfigError, SourceUnavailable
@@ -343,8 +342,7 @@ warnings.filterwarnings("ignore", 'Field name "schema" in "Settings" shadows', U
 class Settings(FileSettings):
     """Everything that `run` and `check` need to know."""
 
-    model_config = SettingsConfigDict(env_prefix="BINLOG_CONNECTOR_")
-
+    prefix: ClassVar[str] = "BINLOG_CONNECTOR_"
     reference: ClassVar[str] = "binlog-connector config"
     shares_prefix: ClassVar[bool] = True
 

@@ -138,11 +138,37 @@ def test_other_secrets_of_the_environment_replace_those_of_the_file(
     assert settings.metrics.read_token() == "of the page, for changes"
 
 
-def test_an_error_of_pydantic_s_own_shows_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BINLOG_CONNECTOR_SOURCE__PASSWORD", "hunter2")
+def test_an_error_of_pydantic_s_own_shows_no_value() -> None:
     with pytest.raises(ValidationError, match=r"source\.server_id") as caught:
-        Settings(name="shop")  # type: ignore[call-arg]
+        Settings.model_validate({"name": "shop", "source": {"password": "hunter2"}})
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("prefix", ["BINLOG_CONNECTOR_", "binlog_connector_"])
+def test_a_section_of_the_environment_and_its_keys_join_those_of_the_file(
+    config: Path, monkeypatch: pytest.MonkeyPatch, prefix: str
+) -> None:
+    config.write_text(MINIMAL.replace("server_id", 'tls = { mode = "required" }\nserver_id'))
+    monkeypatch.setenv(f"{prefix}SOURCE__TLS__KEY", "key")
+    monkeypatch.setenv(f"{prefix}SOURCE__HOST", "db")
+    monkeypatch.setenv(f"{prefix}SOURCE", '{"host": "other", "tls": {"ca": "ca", "key": "old"}}')
+    monkeypatch.setenv(f"{prefix}DELIVERY", "null")
+    settings = load_settings(config)
+    source = settings.source
+    assert (source.host, source.server_id) == ("db", 5800)
+    assert (source.tls.mode, source.tls.ca, source.tls.key) == ("required", Path("ca"), Path("key"))
+    assert settings.delivery.commit_interval_ms == 100
+
+
+def test_a_key_of_the_environment_does_not_hide_that_its_section_is_wrong(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BINLOG_CONNECTOR_DELIVERY", "[]")
+    monkeypatch.setenv("BINLOG_CONNECTOR_DELIVERY__COMMIT_INTERVAL_MS", "100")
+    assert message_of(config) == (
+        "FILE: delivery: Input should be a valid dictionary or instance of DeliverySettings; "
+        "`binlog-connector config` explains the key"
+    )
 
 
 def test_the_environment_wins_over_the_file(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
