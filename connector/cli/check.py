@@ -35,7 +35,7 @@ from connector.stream.quarantine.fences import decode_fences
 from connector.stream.quarantine.guard import STOP
 from connector.stream.sink.checks import NewestKey, check_limits, inspect, newest_keys
 from connector.stream.sink.recovery import RecoveredState, require_position
-from connector.stream.sink.schema_registry import open_registry
+from connector.stream.sink.registered_formats import open_registry
 from connector.stream.snapshot import copy_errors
 from connector.stream.snapshot.copy_commands import signal_rows
 from connector.stream.snapshot.copy_recovery import copy_states

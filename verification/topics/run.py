@@ -25,7 +25,7 @@ from connector.stream.envelope.schemas.table_schema import schema_topic
 from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.quarantine.topics import read_all
 from connector.stream.sink import connection, recovery
-from connector.stream.sink.schema_registry import open_registry
+from connector.stream.sink.registered_formats import open_registry
 from connector.stream.snapshot.copy_requests import names_ignore_case, open_session
 from connector.stream.snapshot.table_state import TableState, snapshot_topic
 from connector.stream.source.record_options import outbox_form, table_topics

@@ -40,7 +40,7 @@ from connector.stream.run.peers import PEERS, Peers, RunContext
 from connector.stream.run.pipeline import Pipeline
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.connection import servers_of
-from connector.stream.sink.schema_registry import open_registry
+from connector.stream.sink.registered_formats import open_registry
 from connector.stream.status.status_collector import reporting
 from connector.stream.status.status_log import RecentEvents
 

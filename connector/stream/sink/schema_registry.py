@@ -13,8 +13,7 @@ from urllib.request import HTTPSHandler, OpenerDirector, Request, build_opener
 
 from connector.foundation.errors import ConfigError, SinkRefused, SinkUnavailable, UnsupportedChange
 from connector.foundation.http_requests import NoAnswer, ask
-from connector.foundation.record_formats import REGISTERED
-from connector.foundation.settings.sections import RegistrySettings, Settings
+from connector.foundation.settings.sections import RegistrySettings
 from connector.kafka import connection_errors
 from connector.stream.envelope.debezium.registry_schemas import SchemaIds, SchemaType
 
@@ -147,11 +146,3 @@ def _refusal(url: str, status: int, answer: Any) -> SinkRefused | SinkUnavailabl
     if status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return SinkUnavailable(connection_errors.FAILED, url=url, why=why)
     return SinkRefused(connection_errors.NO_REGISTRY, url=url, why=why)
-
-
-def open_registry(settings: Settings) -> SchemaRegistry | None:
-    """Return the registry, if records have a format that needs one; raises ConfigError."""
-    formats = settings.envelope.key_format, settings.envelope.value_format
-    if not any(name in REGISTERED for name in formats):
-        return None
-    return SchemaRegistry(settings.registry)
