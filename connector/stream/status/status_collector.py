@@ -1,7 +1,8 @@
 """Collects the status of this process from its metrics, with samples of the last hour.
 
 The pipeline's thread keeps the metrics anyway, and another thread notes samples, so the stream
-does no work for the status. The log reports it, and a server shows it where one is configured.
+does no work for the status. The log reports it, and a server shows it where one is configured. The
+thread also sees when the stream rests, and then returns free memory.
 """
 
 import time
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from connector.foundation import VERSION
 from connector.foundation.compiled import mode
-from connector.foundation.operating_system import Background
+from connector.foundation.operating_system import Background, return_free_memory
 from connector.foundation.settings.sections import MetricsSettings, Settings
 from connector.replication.read_pace import PaceState
 from connector.replication.server.addresses import address_of, candidates
@@ -205,16 +206,29 @@ class Sample(NamedTuple):
 
 
 class Samples(Background):
-    """Notes the counters of `metrics` until it is closed."""
+    """Notes the counters of `metrics` until it is closed, and calls `rest` when they stand still.
 
-    def __init__(self, metrics: pipeline_metrics.PipelineMetrics) -> None:
+    It is called once for each time that the stream is open and delivers nothing: after the start,
+    and after the last change of some time.
+    """
+
+    def __init__(
+        self, metrics: pipeline_metrics.PipelineMetrics, rest: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__("status-samples")
         self._metrics = metrics
+        self._rest = rest
         self._ring: deque[Sample] = deque(maxlen=_SAMPLES)
+        self._was_open = self._rests = False
         self.note()
 
     def note(self) -> None:
-        self._ring.append(self._sample())
+        sample, is_open = self._sample(), self._metrics.streaming
+        rests = is_open and self._was_open and sample.bytes == self._ring[-1].bytes
+        if rests and not self._rests:
+            self._rest()
+        self._was_open, self._rests = is_open, rests
+        self._ring.append(sample)
 
     def throughput(self) -> model.Throughput:
         now = self._sample()
@@ -313,7 +327,10 @@ def reporting(
 
     Raises ConfigError if the address cannot be used or the token cannot be read.
     """
-    with closing(Samples(metrics)) as samples, _mirror_watch(settings.metrics) as mirror:
+    with (
+        closing(Samples(metrics, return_free_memory)) as samples,
+        _mirror_watch(settings.metrics) as mirror,
+    ):
         live = StatusCollector(settings, instance, metrics, samples, events, mirror)
         samples.start()
         with (

@@ -69,6 +69,29 @@ def test_the_curve_stays_as_it_is_until_a_point_comes(clock: list[float]) -> Non
         assert different == 20
 
 
+def test_a_stream_that_delivers_nothing_more_rests_once(clock: list[float]) -> None:
+    del clock
+    figures = PipelineMetrics("shop")
+    rests: list[int] = []
+    ring = Samples(figures, lambda: rests.append(figures.bytes))
+    for streaming, size in (
+        (False, 0),  # it is still being opened
+        (True, 0),
+        (True, 0),
+        (True, 0),
+        (True, 7),
+        (True, 9),
+        (True, 9),
+        (True, 9),
+        (False, 9),  # it was interrupted
+        (True, 9),
+        (True, 9),
+    ):
+        figures.streaming, figures.bytes = streaming, size
+        ring.note()
+    assert rests == [0, 9, 9]
+
+
 def test_the_thread_ends(clock: list[float]) -> None:
     del clock
     ring = Samples(PipelineMetrics("shop"))
