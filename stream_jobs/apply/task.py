@@ -54,10 +54,10 @@ def apply_part(
         return result
     mode = MODES[part.mode]
     try:
-        live = _summarize(changes, part, mode, result)
-        _apply(task, part, changes, mode, live, result)
+        due = _summarize(changes, part, mode, result)
+        _apply(task, part, changes, mode, due, result)
         if result.is_applied:
-            result.last = last_change(changes, live)
+            result.last = last_change(changes, due)
     except InvalidRecordError as error:
         result.error = changes.position(error.place).corrupt(error.why)
     except MirrorError as error:
@@ -84,25 +84,25 @@ def _summarize(
         mark = part.marks.get(partition)
         if mark is not None:
             are_above_mark[own] = sequences.are_above(mark)[own]
-    live = every[mode.are_live(changes, are_above_mark, part.floor)]
+    due = every[mode.are_due(changes, are_above_mark, part.floor)]
     result.changes = int(counted.sum())
-    result.applied = len(live)
+    result.applied = len(due)
     if mode.truncation is Truncation.IS_A_ROW:
         result.rows = result.changes
     else:
         result.rows = int(changes.are_rows.sum())
         _find_truncates(changes, every[are_truncates & are_above_mark], part, mode, result)
-    _find_schemas(changes, live, part, result)
-    for place in live.tolist() if None in changes.keys else ():
+    _find_schemas(changes, due, part, result)
+    for place in due.tolist() if None in changes.keys else ():
         if changes.keys[place] is None and changes.are_rows[place]:
             result.keyless = changes.position(place)
             break
-    staying = live if part.floor is None else live[sequences.are_above(part.floor)[live]]
+    staying = due if part.floor is None else due[sequences.are_above(part.floor)[due]]
     for partition in result.offsets:
         own = staying[changes.partitions[staying] == partition]
         if len(own):
             result.first_row[partition] = int(changes.offsets[own[0]])
-    return live
+    return due
 
 
 def _find_truncates(
@@ -122,14 +122,14 @@ def _find_truncates(
 
 def _find_schemas(
     changes: Changes,
-    live: NDArray[np.intp],
+    due: NDArray[np.intp],
     part: task_messages.TablePart,
     result: task_messages.PartResult,
 ) -> None:
     """Note which column lists the changes to apply have."""
     sequences = changes.sequences
-    for number in np.unique(changes.schemas[live]).tolist():
-        own = live[changes.schemas[live] == number]
+    for number in np.unique(changes.schemas[due]).tolist():
+        own = due[changes.schemas[due] == number]
         later = own if part.since is None else own[sequences.are_above(part.since)[own]]
         lowest, highest = sequences.lowest(own), sequences.highest(own)
         assert lowest is not None
@@ -143,7 +143,7 @@ def _apply(
     part: task_messages.TablePart,
     changes: Changes,
     mode: Mode,
-    live: NDArray[np.intp],
+    due: NDArray[np.intp],
     result: task_messages.PartResult,
 ) -> None:
     """Write what there is to write, unless the driver has to decide something first."""
@@ -155,7 +155,7 @@ def _apply(
     order = mode.file_order(mirror.schema)
     work = ModeInput(task, part, mirror, changes, mode.is_filling, order, result)
     if result.schemas.keys() <= mirror.parses.keys():
-        mode.apply(work, live)
+        mode.apply(work, due)
         result.is_applied = True
     elif part.floor_is_new:
         # The rows of other columns come when those that are gone have made room.

@@ -76,14 +76,15 @@ class TablePart:
     ranges: tuple[OffsetRange, ...]
     # By partition, the sequence up to which changes were applied.
     marks: Mapping[int, PackedSequence]
-    floor: PackedSequence | None  # rows below it are gone
+    # The sequence of the last truncate; what becomes of rows below it, the mode says.
+    floor: PackedSequence | None
     # The sequence from which on the table has the mirror's schema.
     since: PackedSequence | None
     # None: the records are only summarized.
     mirror: MirrorDescription | None
     # The data files of the mirror.
     files: tuple[DataFile, ...] = ()
-    # Whether the floor is new: rows of data files that are below it die.
+    # Whether the floor is new, in a mode in which rows of data files below it die.
     floor_is_new: bool = False
     # Records that a user has told the job to leave out: partition and offset.
     skipped: frozenset[tuple[int, int]] = frozenset()

@@ -33,9 +33,9 @@ class Current(Mode):
     is_counting = False
     current_rows = CurrentRows()
 
-    def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
+    def apply(self, work: ModeInput, due: NDArray[np.intp]) -> None:
         """Write the last row of each key; the rows that it replaces die."""
-        upserts, deletes = split(work.changes, work.changes.last_of_keys(live))
+        upserts, deletes = split(work.changes, work.changes.last_of_keys(due))
         indexed = self.indexed(work.mirror)
         rows = work.reader.rows(upserts, "after", work.source_columns)
         gone = work.reader.keys(deletes, indexed.key)
@@ -123,11 +123,11 @@ class SoftDelete(Mode):
     is_counting = False
     current_rows = CurrentRows(DELETED, value=False)
 
-    def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
+    def apply(self, work: ModeInput, due: NDArray[np.intp]) -> None:
         """Write the last row of each key, also of deleted ones; the rows before it die."""
         changes, indexed = work.changes, self.indexed(work.mirror)
-        are_bare = _are_bare(changes, live)
-        upserts, deletes = split(changes, changes.last_of_keys(live[~are_bare]))
+        are_bare = _are_bare(changes, due)
+        upserts, deletes = split(changes, changes.last_of_keys(due[~are_bare]))
         rows = work.reader.rows(upserts, "after", work.source_columns)
         gone = work.reader.rows(deletes, "before", work.source_columns)
         data = pa.concat_tables([rows.data, gone.data])
@@ -136,7 +136,7 @@ class SoftDelete(Mode):
         if work.part.floor is not None:
             are_deleted |= _are_below(hi, lo, work.part.floor)
         data = data.append_column(DELETED, pa.array(are_deleted))
-        bare = work.reader.keys(changes.last_of_keys(live[are_bare]), indexed.key)
+        bare = work.reader.keys(changes.last_of_keys(due[are_bare]), indexed.key)
         if bare.data.num_rows:
             data = deleted_by_key(work, indexed, data, bare.data)
             hi, lo = data[HI].to_numpy(), data[LO].to_numpy()
@@ -156,10 +156,10 @@ class SoftDelete(Mode):
         return data.set_column(data.column_names.index(DELETED), DELETED, marked)
 
 
-def _are_bare(changes: Changes, live: NDArray[np.intp]) -> NDArray[np.bool_]:
+def _are_bare(changes: Changes, due: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return which changes are deletes that have the key alone."""
-    are_bare: NDArray[np.bool_] = changes.ops[live] == DELETE
-    are_bare[are_bare] = changes.are_bare(live[are_bare])
+    are_bare: NDArray[np.bool_] = changes.ops[due] == DELETE
+    are_bare[are_bare] = changes.are_bare(due[are_bare])
     return are_bare
 
 

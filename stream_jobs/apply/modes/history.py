@@ -54,9 +54,9 @@ class History(Mode):
     truncation = Truncation.CHANGES
     current_rows = CurrentRows(versions.IS_CURRENT)
 
-    def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
+    def apply(self, work: ModeInput, due: NDArray[np.intp]) -> None:
         """Write the versions that begin, and those that end once more, with their end."""
-        upserts, deletes = split(work.changes, live)
+        upserts, deletes = split(work.changes, due)
         indexed = self.indexed(work.mirror)
         rows = work.reader.rows(upserts, "after", work.source_columns)
         # The values of a version come from the mirror.

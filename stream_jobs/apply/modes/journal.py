@@ -32,11 +32,11 @@ class Journal(Mode):
     # Its reader in `verify` takes the last change of each key.
     current_rows = CurrentRows()
 
-    def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
+    def apply(self, work: ModeInput, due: NDArray[np.intp]) -> None:
         """Append the changes, in the order of their sequences."""
         changes = work.changes
-        are_truncates = changes.ops[live] == TRUNCATE
-        upserts, deletes = split(changes, live[~are_truncates])
+        are_truncates = changes.ops[due] == TRUNCATE
+        upserts, deletes = split(changes, due[~are_truncates])
         rows = work.reader.rows(upserts, "after", work.source_columns)
         are_bare = changes.are_bare(deletes)
         gone = work.reader.rows(deletes[~are_bare], "before", work.source_columns)
@@ -44,7 +44,7 @@ class Journal(Mode):
         data = pa.concat_tables(
             [
                 *(_described(work, part) for part in (rows, gone, bare)),
-                _emptied(work, live[are_truncates]),
+                _emptied(work, due[are_truncates]),
             ],
             promote_options="default",
         )

@@ -23,11 +23,16 @@ from stream_jobs.source.table_schema import OWN_PREFIX, TableSchema
 
 
 class Truncation(Enum):
-    """What a truncate does to the rows of a mirror that are below it."""
+    """What a truncate does to the rows of a mirror that are below it.
 
-    KILLS = auto()  # they are gone, also those that are still to come
-    CHANGES = auto()  # they are written again
-    IS_A_ROW = auto()  # nothing; the truncate is a row itself
+    The driver makes it the floor of the table, except with IS_A_ROW. If a mode needs a key, rows
+    below the floor that have none are left out: they are from before the table had its key.
+    """
+
+    KILLS = auto()  # they die, and those that are still to come are left out
+    # `after_truncates` gets the rows of the mirror; `apply` gets those that are still to come.
+    CHANGES = auto()
+    IS_A_ROW = auto()  # nothing; the truncate is a change to apply
 
 
 class ModeColumn(NamedTuple):
@@ -56,10 +61,12 @@ class Mode:
     refuses_key: ClassVar[bool] = False
     # Whether columns that the source lost or retyped stay, with the values that they had.
     keeps_columns: ClassVar[bool] = False
-    # Whether rows from before ADD COLUMN get the value that the server gave them.
+    # Whether rows from before ADD COLUMN get the value that the server gave them: yes, if a row is
+    # what the source has; no, if it is what the log has, as in a journal.
     is_filling: ClassVar[bool] = True
     truncation: ClassVar[Truncation] = Truncation.KILLS
-    # Whether a record that comes twice in a batch has to be found.
+    # Whether a record that comes twice in a batch has to be left out: yes, unless `apply` compares
+    # the sequences of changes with those of rows, so that it changes nothing.
     is_counting: ClassVar[bool] = True
     # `verify` compares them with the source; None if the mirror does not say which they are.
     current_rows: ClassVar[CurrentRows | None] = None
@@ -68,25 +75,25 @@ class Mode:
         """Return whether the table can have such a mirror."""
         return not self.refuses_key if schema.key else not self.needs_key
 
-    def are_live(
+    def are_due(
         self, changes: Changes, are_above_mark: NDArray[np.bool_], floor: PackedSequence | None
     ) -> NDArray[np.bool_]:
         """Return which changes are to be applied."""
-        live = changes.are_rows & are_above_mark
+        due = changes.are_rows & are_above_mark
         if self.truncation is Truncation.IS_A_ROW:
-            live |= (changes.ops == TRUNCATE) & are_above_mark
+            due |= (changes.ops == TRUNCATE) & are_above_mark
         if self.is_counting:
-            live &= changes.are_first()
+            due &= changes.are_first()
         if floor is not None and self.truncation is Truncation.KILLS:
-            live &= changes.sequences.are_above(floor)
+            due &= changes.sequences.are_above(floor)
         elif floor is not None and self.needs_key and None in changes.keys:
             # Rows from before the table had its key.
             have_key = np.fromiter((key is not None for key in changes.keys), np.bool_)
-            live &= have_key | changes.sequences.are_above(floor)
-        return live
+            due &= have_key | changes.sequences.are_above(floor)
+        return due
 
-    def apply(self, work: "ModeInput", live: NDArray[np.intp]) -> None:
-        """Apply the changes at `live`: fill in the result of `work`.
+    def apply(self, work: "ModeInput", due: NDArray[np.intp]) -> None:
+        """Apply the changes at `due`: fill in the result of `work`.
 
         Raises InvalidRecordError for a record that is wrong, MirrorError if the storage fails.
         """
@@ -176,7 +183,11 @@ class ModeInput:
         self.result.files = tuple(files)
 
     def count(self, upserts: int, deletes: int, *rows: Rows) -> None:
-        """Note what was applied, and when the source committed the latest of it."""
+        """Note what was applied, and when the source committed the latest of it.
+
+        `upserts` and `deletes` are keys, `rows` what was read for them. Metrics count changes that
+        are due and not among them as superseded.
+        """
         times = [part.source_ts_ms for part in rows if part.source_ts_ms is not None]
         self.result.upserts, self.result.deletes = upserts, deletes
         self.result.source_ts_ms = max(times, default=None)

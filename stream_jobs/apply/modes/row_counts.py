@@ -33,12 +33,12 @@ class RowCounts(Mode):
     refuses_key = True
     current_rows = CurrentRows()
 
-    def apply(self, work: ModeInput, live: NDArray[np.intp]) -> None:
+    def apply(self, work: ModeInput, due: NDArray[np.intp]) -> None:
         """Add the rows that are more than before, and let die as many as are less."""
-        ops = work.changes.ops[live]
-        added = work.reader.rows(live[ops != DELETE], "after", work.source_columns)
+        ops = work.changes.ops[due]
+        added = work.reader.rows(due[ops != DELETE], "after", work.source_columns)
         gone = work.reader.rows(
-            live[(ops == DELETE) | (ops == UPDATE)], "before", work.source_columns
+            due[(ops == DELETE) | (ops == UPDATE)], "before", work.source_columns
         )
         indexed = self.indexed(work.mirror)
         data = pa.concat_tables([added.data, gone.data])
