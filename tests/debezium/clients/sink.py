@@ -6,6 +6,7 @@ https://kafka.apache.org/documentation/#connect_running
 from __future__ import annotations
 
 import json
+import signal
 import time
 import urllib.request
 from contextlib import closing
@@ -45,6 +46,11 @@ class Sink:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Start it, or start it again where it has stopped."""
         worker = self._write(
             "worker",
             {
@@ -73,11 +79,23 @@ class Sink:
             ],
             self._log,
         )
-        return self
 
     def __exit__(self, *_: object) -> None:
         assert self._process is not None
         stop(self._process)
+
+    def kill(self) -> None:
+        """End it as the kernel would."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def pause(self, seconds: float) -> None:
+        """Let it stand still."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self._process.send_signal(signal.SIGCONT)
 
     def wait_for_end(self, topics: list[str]) -> int:
         """Wait until the sink has committed the offsets of all records; return how many.

@@ -12,12 +12,16 @@ https://debezium.io/documentation/reference/stable/connectors/jdbc.html
 from __future__ import annotations
 
 import argparse
+import contextlib
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Self
+
+import pymysql
 
 from benchmarks.builds import SOURCES
 from local_stack import KafkaBroker, MysqlServer, connect
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
 
 _POM: Final = Path(__file__).parents[2] / "debezium" / "clients" / "class_paths" / "jdbc"
 _TOPIC: Final = "dbz.shop.orders"
-_COPY: Final = "dbz_shop_orders"
+COPY: Final = "dbz_shop_orders"
 _SURPLUS: Final = 10_000_000
 _PATIENCE_SECONDS: Final = 900.0
 
@@ -104,41 +108,33 @@ def _sink(endpoint: Endpoint) -> dict[str, str]:
     }
 
 
-@contextmanager
-def _pipeline(servers: Servers, target: Endpoint) -> Iterator[Callable[[], None]]:
-    """Let Debezium keep the copy; yield what raises RuntimeError if it has failed."""
+def _workers(servers: Servers, target: Endpoint) -> tuple[Sink, Sink]:
+    """Return the processes of Debezium that keep the copy: its source, and its sink."""
     builds, own = servers.builds, converters(servers, avro=False)
     sources = builds.class_path("connect", SOURCES / "connect")
     sinks = builds.class_path("client-jdbc", _POM)
     settings = _source(servers.source, servers.folder)
-    with (
-        Sink(servers, "source", sources, {**settings, **own}) as source,
-        Sink(servers, "sink", sinks, {**_sink(target), **own}) as sink,
-    ):
-
-        def check() -> None:
-            source.check()
-            sink.check()
-
-        yield check
-        check()
+    return (
+        Sink(servers, "source", sources, {**settings, **own}),
+        Sink(servers, "sink", sinks, {**_sink(target), **own}),
+    )
 
 
-def _wait(copy: psycopg.Connection[Any], condition: str, check: Callable[[], None]) -> None:
-    """Wait until the copy has what SQL says."""
+def wait(copy: psycopg.Connection[Any], condition: str, check: Callable[[], None]) -> None:
+    """Wait until the copy has what SQL says; `check` raises if it never will."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         check()
-        ((there,),) = copy.execute("SELECT to_regclass(%s) IS NOT NULL", [_COPY]).fetchall()
+        ((there,),) = copy.execute("SELECT to_regclass(%s) IS NOT NULL", [COPY]).fetchall()
         if there:
-            ((found,),) = copy.execute(f"SELECT {condition} FROM {_COPY}").fetchall()
+            ((found,),) = copy.execute(f"SELECT {condition} FROM {COPY}").fetchall()
             if found:
                 return
         assert time.monotonic() < deadline, f"the copy does not come to: {condition}"
         time.sleep(0.5)
 
 
-def _inject(copy: psycopg.Connection[Any], old: dict[int, str | None]) -> dict[int, str]:
+def inject(copy: psycopg.Connection[Any], old: dict[int, str | None]) -> dict[int, str]:
     """Make a fault in each of the rows of `old`, which has their notes of before."""
     expected: dict[int, str] = {}
     kinds = len(_FAULTS) + len(_WHOLE)
@@ -148,24 +144,24 @@ def _inject(copy: psycopg.Connection[Any], old: dict[int, str | None]) -> dict[i
             if place < len(_FAULTS):
                 kind, column, value = _FAULTS[place]
                 done = copy.execute(
-                    f"UPDATE {_COPY} SET {column} = {value} "
+                    f"UPDATE {COPY} SET {column} = {value} "
                     f"WHERE id = {number} AND {column}::text IS DISTINCT FROM ({value})::text"
                 )
                 if done.rowcount:
                     expected[number] = kind
             elif _WHOLE[place - len(_FAULTS)] == "missing":
-                copy.execute(f"DELETE FROM {_COPY} WHERE id = {number}")
+                copy.execute(f"DELETE FROM {COPY} WHERE id = {number}")
                 expected[number] = "missing"
             elif _WHOLE[place - len(_FAULTS)] == "surplus":
-                copy.execute(f"INSERT INTO {_COPY} (id) VALUES ({number + _SURPLUS})")
+                copy.execute(f"INSERT INTO {COPY} (id) VALUES ({number + _SURPLUS})")
                 expected[number + _SURPLUS] = "surplus"
             else:
-                copy.execute(f"UPDATE {_COPY} SET note = %s WHERE id = {number}", [note])
+                copy.execute(f"UPDATE {COPY} SET note = %s WHERE id = {number}", [note])
                 expected[number] = "stale"
     return expected
 
 
-class _Load:
+class Load:
     """Changes the rows after the first ones at a rate, until it is told to end."""
 
     def __init__(self, table: ForeignTable, first: int, last: int, rate: int) -> None:
@@ -185,7 +181,13 @@ class _Load:
         self._thread.join()
 
     def _run(self) -> None:
-        began, table, span = time.monotonic(), self._table, self._span
+        # A source that is killed answers again soon.
+        while not self._ended.is_set():
+            with contextlib.suppress(pymysql.err.OperationalError):
+                self._change()
+
+    def _change(self) -> None:
+        table, span, before, began = self._table, self._span, self.changes, time.monotonic()
         with connect(table.endpoint, table.database) as connection, connection.cursor() as cursor:
             while not self._ended.is_set():
                 number = span[self.changes * 7919 % len(span)]
@@ -197,7 +199,8 @@ class _Load:
                         "ON DUPLICATE KEY UPDATE price = price + 1, note = UUID()"
                     )
                 self.changes += 1
-                time.sleep(max(0.0, began + self.changes / self._rate - time.monotonic()))
+                due = began + (self.changes - before) / self._rate
+                time.sleep(max(0.0, due - time.monotonic()))
 
 
 def _compare(table: ForeignTable, target: str, lag: float, expected: dict[int, str]) -> None:
@@ -223,6 +226,49 @@ def _compare(table: ForeignTable, target: str, lag: float, expected: dict[int, s
     assert not report["unsettled"], report["unsettled"]
 
 
+@dataclass(frozen=True)
+class Sides:
+    """A table of MySQL, and the copy of it that Debezium keeps in PostgreSQL."""
+
+    servers: Servers
+    postgresql: PostgresqlServer
+    table: ForeignTable
+    source: Sink
+    sink: Sink
+
+    @property
+    def target(self) -> str:
+        """The copy, as the command takes it."""
+        end = self.postgresql.endpoint
+        return f"postgresql://{end.user}:{end.password}@{end.host}:{end.port}/postgres.{COPY}"
+
+    def check(self) -> None:
+        """Raise RuntimeError if Debezium has failed."""
+        self.source.check()
+        self.sink.check()
+
+
+@contextmanager
+def both_sides(folder: Path, rows: int) -> Iterator[Sides]:
+    """Start everything, with a table of so many rows."""
+    with ExitStack() as started:
+        mysql = started.enter_context(MysqlServer(folder / "mysql"))
+        kafka = started.enter_context(KafkaBroker(folder / "kafka"))
+        postgresql = started.enter_context(PostgresqlServer(folder / "postgresql"))
+        servers = Servers(folder, mysql, kafka, SchemaRegistryServer(folder / "registry"))
+        with connect(mysql.endpoint) as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE shop")
+            cursor.execute("SET GLOBAL cte_max_recursion_depth = 10000000")
+        table = ForeignTable(mysql.endpoint, "shop", folder)
+        table.execute(foreign_tables.DEFINITION)
+        table.fill(1, rows)
+        # The sink ends at a TIME of a day or more.
+        table.execute("UPDATE orders SET took = SEC_TO_TIME(id % 86400)")
+        source, sink = _workers(servers, postgresql.endpoint)
+        with source, sink:
+            yield Sides(servers, postgresql, table, source, sink)
+
+
 def main() -> None:
     """Make the pipeline and its faults, and compare."""
     parser = argparse.ArgumentParser()
@@ -231,37 +277,24 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=10, help="a second")
     parser.add_argument("--lag", type=float, default=30.0)
     given = parser.parse_args()
-    with TemporaryDirectory() as name, ExitStack() as started:
-        folder = Path(name)
-        mysql = started.enter_context(MysqlServer(folder / "mysql"))
-        kafka = started.enter_context(KafkaBroker(folder / "kafka"))
-        end = started.enter_context(PostgresqlServer(folder / "postgresql")).endpoint
-        servers = Servers(folder, mysql, kafka, SchemaRegistryServer(folder / "registry"))
-        with connect(mysql.endpoint) as connection, connection.cursor() as cursor:
-            cursor.execute("CREATE DATABASE shop")
-            cursor.execute("SET GLOBAL cte_max_recursion_depth = 10000000")
-        table = ForeignTable(mysql.endpoint, "shop", folder)
-        table.execute(foreign_tables.DEFINITION)
-        table.fill(1, given.rows)
-        # The sink ends at a TIME of a day or more.
-        table.execute("UPDATE orders SET took = SEC_TO_TIME(id % 86400)")
-        copy = started.enter_context(connect_postgresql(end))
-        target = f"postgresql://{end.user}:{end.password}@{end.host}:{end.port}/postgres.{_COPY}"
-        check = started.enter_context(_pipeline(servers, end))
-        _wait(copy, f"count(*) = {given.rows}", check)
+    with TemporaryDirectory() as name, both_sides(Path(name), given.rows) as sides:
+        table, check = sides.table, sides.check
+        copy = connect_postgresql(sides.postgresql.endpoint)
+        wait(copy, f"count(*) = {given.rows}", check)
         old = {row["id"]: row["note"] for row in table.rows()[: given.faults]}
         table.execute(f"UPDATE orders SET note = CONCAT('newer ', note) WHERE id <= {given.faults}")
-        _wait(copy, f"count(*) FILTER (WHERE note LIKE 'newer%') = {given.faults}", check)
-        _compare(table, target, given.lag, {})
-        expected = _inject(copy, old)
-        with _Load(table, given.faults + 1, given.rows, given.changes) as load:
+        wait(copy, f"count(*) FILTER (WHERE note LIKE 'newer%') = {given.faults}", check)
+        _compare(table, sides.target, given.lag, {})
+        expected = inject(copy, old)
+        with Load(table, given.faults + 1, given.rows, given.changes) as load:
             # The old values are older than the lag then.
             time.sleep(given.lag + 1)
             before = load.changes
             began = time.monotonic()
-            _compare(table, target, given.lag, expected)
+            _compare(table, sides.target, given.lag, expected)
             rate = (load.changes - before) / (time.monotonic() - began)
             print(f"{rate:.0f} changes/s")
+        check()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,173 @@
+"""Faults of a pipeline of Debezium, and the proof that none of them is taken for a difference.
+
+    python -m tests.integration.verification.foreign_chaos --minutes 20 --changes 300
+
+Processes of the pipeline are killed or stand still, and servers are restarted, under a load, while
+`verify --table` compares the table with its copy again and again. The copy lags then, and after a
+restart Debezium writes old values again for a while. A row that will be right is no difference:
+the program fails at the first one. In the end, rows are damaged, and all of them must be found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final, Self
+
+from local_stack.postgresql import connect_postgresql
+from tests.integration.verification.debezium_sink import Load, both_sides, inject, wait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.integration.verification.debezium_sink import Sides
+
+_ROWS: Final = 20_000
+_DAMAGED: Final = 200
+_PAUSE_SECONDS: Final = (2.0, 15.0)
+_STILL_SECONDS: Final = (2.0, 10.0)
+
+
+def _revived(sides: Sides) -> None:
+    """Start what has failed by the fault of another one, as a supervisor does."""
+    for worker in (sides.source, sides.sink):
+        try:
+            worker.check()
+        except RuntimeError:
+            worker.kill()
+            worker.start()
+
+
+def _source_dies(sides: Sides, _: random.Random) -> None:
+    sides.source.kill()
+    sides.source.start()
+
+
+def _sink_dies(sides: Sides, _: random.Random) -> None:
+    sides.sink.kill()
+    sides.sink.start()
+
+
+def _source_stands_still(sides: Sides, dice: random.Random) -> None:
+    sides.source.pause(dice.uniform(*_STILL_SECONDS))
+
+
+def _sink_stands_still(sides: Sides, dice: random.Random) -> None:
+    sides.sink.pause(dice.uniform(*_STILL_SECONDS))
+
+
+def _broker_dies(sides: Sides, _: random.Random) -> None:
+    sides.servers.kafka.kill()
+    sides.servers.kafka.start()
+
+
+def _mysql_dies(sides: Sides, _: random.Random) -> None:
+    sides.servers.mysql.kill()
+    sides.servers.mysql.start()
+
+
+def _postgresql_restarts(sides: Sides, _: random.Random) -> None:
+    sides.postgresql.restart()
+
+
+_FAULTS: Final[dict[str, Callable[[Sides, random.Random], None]]] = {
+    "Debezium's source killed": _source_dies,
+    "sink killed": _sink_dies,
+    "Debezium's source stands still": _source_stands_still,
+    "sink stands still": _sink_stands_still,
+    "broker killed": _broker_dies,
+    "MySQL killed": _mysql_dies,
+    "PostgreSQL restarted": _postgresql_restarts,
+}
+
+
+class _Watch:
+    """Compares again and again, until it is told to end or finds a difference."""
+
+    def __init__(self, sides: Sides, lag: float) -> None:
+        self._sides = sides
+        self._words = ("--lag", str(lag), "--max-differences", "5000")
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.wrong: list[object] = []
+        # Passes, by the code of their error.
+        self.passes: Counter[str] = Counter()
+        self.lagging_rows = 0
+        self.oldest_lag = 0.0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not (self._ended.is_set() or self.wrong):
+            report = self._sides.table.report(*self._words, target=self._sides.target)
+            error = report["error"]
+            self.passes[str(error)[:90] if error else "whole"] += 1
+            self.wrong += report["differences"]
+            self.lagging_rows += report["lagging_rows"]
+            self.oldest_lag = max(self.oldest_lag, report["oldest_lag_seconds"])
+
+
+def _strike(sides: Sides, watch: _Watch, minutes: float, dice: random.Random) -> Counter[str]:
+    """Let faults strike for so long, and return them."""
+    struck: Counter[str] = Counter()
+    ends_at = time.monotonic() + minutes * 60
+    while time.monotonic() < ends_at and not watch.wrong:
+        name = dice.choice(list(_FAULTS))
+        print(f"{ends_at - time.monotonic():5.0f} s left: {name}", flush=True)
+        _FAULTS[name](sides, dice)
+        struck[name] += 1
+        time.sleep(dice.uniform(*_PAUSE_SECONDS))
+        _revived(sides)
+    return struck
+
+
+def main() -> int:
+    """Run, and return 1 if a difference was named that is none, or a real one was not."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--changes", type=int, default=300, help="a second")
+    parser.add_argument("--lag", type=float, default=120.0)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    with TemporaryDirectory() as name, both_sides(Path(name), _ROWS) as sides:
+        table = sides.table
+        with connect_postgresql(sides.postgresql.endpoint) as copy:
+            wait(copy, f"count(*) = {_ROWS}", sides.check)
+        with (
+            Load(table, _DAMAGED + 1, _ROWS, given.changes) as load,
+            _Watch(sides, given.lag) as watch,
+        ):
+            struck = _strike(sides, watch, given.minutes, random.Random(given.seed))
+        print(f"{load.changes} changes, {sum(struck.values())} faults: {dict(struck)}")
+        print(f"passes: {dict(watch.passes)}; rows that lagged: {watch.lagging_rows}, ", end="")
+        print(f"the longest for {watch.oldest_lag:.0f} s", flush=True)
+        if watch.wrong or not watch.passes["whole"]:
+            print(f"no differences, but said: {watch.wrong[:5]}")
+            return 1
+        _revived(sides)
+        table.execute(f"UPDATE orders SET note = 'last' WHERE id > {_ROWS - 10}")
+        with connect_postgresql(sides.postgresql.endpoint) as copy:
+            wait(copy, "count(*) FILTER (WHERE note = 'last') > 0", lambda: _revived(sides))
+            old = {row["id"]: row["note"] for row in table.rows()[:_DAMAGED]}
+            expected = inject(copy, {number: f"not {note}" for number, note in old.items()})
+        time.sleep(given.lag + 1)
+        report = table.report("--lag", str(given.lag), target=sides.target)
+        found = {each["key"]["id"] for each in report["differences"]}
+        print(f"{len(found & expected.keys())} of {len(expected)} damaged rows found", flush=True)
+    return int(found != expected.keys())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
