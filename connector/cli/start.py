@@ -7,9 +7,7 @@ times, which is a tenth of the start.
 
 import gc
 import sys
-from collections.abc import Mapping
 from importlib import import_module
-from types import ModuleType
 from typing import Any, Final
 
 from connector.foundation import VERSION, compiled
@@ -40,37 +38,24 @@ def freeze_objects() -> None:
 
 
 def import_without_extras() -> None:
-    """Import packages of the daemon without what they import for others.
+    """Import structlog without rich, and PyMySQL without cryptography, which use these if they can.
 
     structlog prints tracebacks by rich. The daemon logs no traceback, and rich with what it imports
-    takes 35 ms and 4 MB. Loggers of structlog can be awaited. No coroutine of the daemon logs, and
-    asyncio takes 20 ms and 1.4 MB. PyMySQL encrypts passwords by cryptography. We do that
-    ourselves, for the few logins that need it, and cryptography takes 7 MB. The first settings let
-    pydantic look for plugins among all installed packages, and crc32c, which kafka-python imports,
-    looks for its own version: 20 ms and 1 MB.
+    takes 35 ms and 4 MB. PyMySQL encrypts passwords by cryptography. We do that ourselves, for the
+    few logins that need it, and cryptography takes 7 MB.
     """
-    metadata: Any = ModuleType("importlib.metadata")
-    metadata.entry_points = lambda **_: ()
-    metadata.version = lambda _: ""
-    _import_without("structlog", {"rich": None, "asyncio": ModuleType("asyncio")})
-    _import_without("pymysql", {"cryptography": None})
-    for name in ("connector.foundation.settings.file_settings", "kafka"):
-        _import_without(name, {"importlib.metadata": metadata})
+    _import_without("structlog", "rich")
+    _import_without("pymysql", "cryptography")
 
 
-def _import_without(name: str, extras: Mapping[str, ModuleType | None]) -> None:
-    """Import a module as if `extras` were not installed, or were what stands for them.
-
-    Whatever is imported already stays as it is.
-    """
+def _import_without(name: str, extra: str) -> None:
+    """Import a module as if `extra` were not installed, unless one of them is imported already."""
     modules: dict[str, Any] = sys.modules
-    if name in modules:
+    if extra in modules or name in modules:
         return
     # With None there, an import raises ImportError.
-    hidden = {extra: other for extra, other in extras.items() if extra not in modules}
-    modules.update(hidden)
+    modules[extra] = None
     try:
         import_module(name)
     finally:
-        for extra in hidden:
-            del modules[extra]
+        del modules[extra]
