@@ -188,6 +188,23 @@ def test_docstrings_and_comments_have_standard_words(room: str) -> None:
     assert found == {}
 
 
+@pytest.mark.parametrize("package", [*PACKAGES, ROOT / "tests", ROOT / "benchmarks"], ids=_name)
+def test_every_module_that_docstrings_and_comments_name_exists(package: Path) -> None:
+    """A path begins at the repository, or at a folder of the product or of the package."""
+    own = [path for path in package.rglob("*.py") if path != Path(__file__)]
+    product = [path for each in PACKAGES for path in each.rglob("*.py")]
+    known = {f"/{_name(path)}" for path in (*product, *own)}
+    missing = {
+        f"{_name(path)}: {name}"
+        for path in own
+        if ".py`" in (source := path.read_text("utf-8"))
+        for text in _explanations(source)
+        for name in re.findall(r"`([a-z_][\w/]*\.py)`", text)
+        if not any(each.endswith(f"/{name}") for each in known) and not (ROOT / name).exists()
+    }
+    assert missing == set()
+
+
 def _odd(text: str, words: dict[str, str]) -> dict[str, str]:
     """Return the odd words in a text, each with the standard one."""
     line = " ".join(text.split())

@@ -12,6 +12,7 @@ A row record::
              cdc.op      c | u | d | t | r    insert, update, delete, truncate, read by a copy
              cdc.schema  3f9c…                id of the table's column list
              cdc.txn     uuid:gno | file:pos  the source transaction
+             cdc.pipeline  name               only in topics to which other pipelines may write
     value    {"before": {…}|null, "after": {…}|null, "source": {…}, "op": "u", "ts_ms": …}
 
 A tombstone (value null) follows each `d`; it carries the headers of its `d`. A `t` record has a
@@ -211,7 +212,7 @@ CHARACTER_BYTES: dict[str, int] = {
     "sjis": 2, "cp932": 2, "euckr": 2, "gb2312": 2, "gbk": 2, "gb18030": 4, "ujis": 3, "eucjpms": 3,
 }  # fmt: skip
 
-# Column types of a schema record and the JSON form of their values in the `lossless` profile.
+# Column types of a schema record and the JSON form of their values in the profile `exact`.
 COLUMN_TYPES: dict[str, str] = {
     "tinyint": "number",
     "smallint": "number",

@@ -46,6 +46,6 @@ class ServerIdentity:
     flavour: Literal["mysql", "mariadb"]
     version: str  # as the server spells it
     version_number: tuple[int, int, int]
-    server_uuid: str  # `source/server/identity.py` says how it is made
+    server_uuid: str  # `server/identity.py` says how it is made
     server_id: int
     gtid: bool  # whether every transaction has a GTID

@@ -16,7 +16,7 @@ number is never used again.
 === ==============================================================
 
 In a template, a name in braces is a fact, which the call site gives: `{table}`. A name with a dot
-is a setting: `{source.user}`. A reader that was opened by a URL has no settings, so `words.py`
+is a setting: `{source.user}`. A reader that was opened by a URL has no settings, so `message.py`
 names the part of the URL instead. `{problems:lines}` puts each member of a fact on its own line,
 and keeps the lines of a text; the members of other facts are joined by commas.
 

@@ -1,4 +1,4 @@
-"""The typed settings of `binlog-connector run`; `files` reads them.
+"""The typed settings of `binlog-connector run`; `file_settings.py` reads them.
 
 Every key can be given in the environment as `BINLOG_CONNECTOR_<SECTION>__<KEY>`, for example
 `BINLOG_CONNECTOR_SOURCE__PASSWORD`. An unknown key is an error. `configs/connector.toml` lists

@@ -74,8 +74,8 @@ class CopiedHeaders:
     ) -> None:
         """Take the position of the rows, and their column list."""
         self._read_at = read_at
-        owner = options.owner(schema.database, schema.table)
-        self._table = TableHeaders(schema.schema_id, owner)
+        pipeline = options.pipeline_header(schema.database, schema.table)
+        self._table = TableHeaders(schema.schema_id, pipeline)
         self._transaction_id = f"{read_at.file}:{read_at.position}".encode()
         self._headers = RecordHeaders()
         self._event: i64 = -1

@@ -1,6 +1,6 @@
 """The rows of one rows event become records.
 
-The value is Debezium's envelope with values of the `lossless` profile::
+The value is Debezium's envelope with values of the profile `exact`::
 
     {"before":…,"after":…,"source":{…,"row":n,…},"transaction":null,"op":"u","ts_ms":…,…}
 

@@ -128,7 +128,7 @@ class EnvelopeOptions:
         """The topics of the tables."""
         return Topics(self.prefix, self.routes)
 
-    def owner(self, database: str, table: str) -> str:
+    def pipeline_header(self, database: str, table: str) -> str:
         """Return the name of the pipeline if others may write to the topic of a table; else ""."""
         is_event = self.outbox is not None and self.outbox.takes(database, table)
         is_routed = bool(self.routes) and self.topics.route(database, table) is not None

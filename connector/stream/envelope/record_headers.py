@@ -2,8 +2,8 @@
 
 In a topic to which other pipelines may write, there is the name of the pipeline, too.
 
-They have the form of `record`. Within one event they differ only in the operation and in the last
-digits of the sequence.
+They have the form that `kafka_records.py` writes. Within one event they differ only in the
+operation and in the last digits of the sequence.
 """
 
 from typing import Final, final
@@ -49,12 +49,12 @@ class TableHeaders:
 
     __slots__ = ("encoded", "more")
 
-    def __init__(self, schema_id: str, owner: str = "") -> None:
-        """Encode the id of the column list, and the name of the pipeline if `owner` has it."""
+    def __init__(self, schema_id: str, pipeline: str = "") -> None:
+        """Encode the id of the column list, and `pipeline` if it is not empty."""
         self.encoded = _header(contract.HEADER_SCHEMA, schema_id.encode())
         self.more: i64 = 0  # headers that the records of other tables do not have
-        if owner:
-            self.encoded += _header(contract.HEADER_PIPELINE, owner.encode())
+        if pipeline:
+            self.encoded += _header(contract.HEADER_PIPELINE, pipeline.encode())
             self.more = 1
 
 

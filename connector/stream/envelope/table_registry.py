@@ -42,16 +42,16 @@ class TableParts:
         topic: str,
         watched: TableWindows,
         form: RecordFrame,
-        owner: str,
+        pipeline: str,
     ) -> None:
-        """Compose the parts; `schema_id` and `owner` as in `TableHeaders`."""
+        """Compose the parts; `schema_id` and `pipeline` as in `TableHeaders`."""
         self.form = form
         # What makes events of rows; None for other tables than those of an outbox.
         self.outbox: OutboxEvents | None = None
         self.topic = topic
         self.watched = watched
         self.source = SourceTable(database, table)
-        self.headers = TableHeaders(schema_id, owner)
+        self.headers = TableHeaders(schema_id, pipeline)
 
 
 @final
@@ -90,7 +90,7 @@ class PublishedTable:
             topic,
             watched,
             RecordFrame(options, schema),
-            options.owner(schema.database, schema.table),
+            options.pipeline_header(schema.database, schema.table),
         )
         self.announced = False  # whether its schema record has been written
         self._debezium = options.debezium
@@ -231,8 +231,8 @@ class TableRegistry:
         topic = self.topic(database, table)
         watched = self._watch.table(f"{database}.{table}")
         form = RecordFrame(self._options, schema)
-        owner = self._options.owner(database, table)
-        return TableParts(database, table, schema_id, topic, watched, form, owner)
+        pipeline = self._options.pipeline_header(database, table)
+        return TableParts(database, table, schema_id, topic, watched, form, pipeline)
 
     def topic(self, database: str, table: str) -> str:
         """Return the topic of a table's rows; raises as `TopicClaims.of` does."""

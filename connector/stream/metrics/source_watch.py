@@ -195,11 +195,11 @@ def _seconds_to_purge(
     return seconds
 
 
-# Between two heartbeats.
+# Between two pings.
 _PING_SECONDS = 1.0
 # With the pause before it, a loss is known within 5 seconds.
 _ANSWER_SECONDS = 3.0
-# So many heartbeats between two looks at the log.
+# So many pings between two looks at the log.
 _WATCHED_PINGS = 5
 # If nobody reads the metrics: often enough to notice a reset, and to warn of a purge in time.
 _UNWATCHED_PINGS = 10

@@ -76,7 +76,7 @@ def found(options: EnvelopeOptions, database: str, table: str) -> list[bool]:
         options.topics.of(database, table) == f"all.{table}",
         form.filters.of(filtered) is not None,
         outbox.takes(database, table),
-        options.owner(database, table) == "shop",
+        options.pipeline_header(database, table) == "shop",
     ]
 
 

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
+from connector.foundation import contract
 from connector.foundation.kafka_records import decode_headers
 from connector.stream.envelope.record_headers import RecordHeaders, TableHeaders
+
+HEADERS = [text for name, text in vars(contract).items() if name.startswith("HEADER_")]
+
+
+@pytest.mark.parametrize("page", ["docs/records.md", "docs/debezium.md"])
+def test_every_header_is_described(pytestconfig: pytest.Config, page: str) -> None:
+    text = (pytestconfig.rootpath / page).read_text("utf-8")
+    assert [name for name in HEADERS if f"`{name}`" not in text] == []
+    assert [name for name in HEADERS if f" {name} " not in (contract.__doc__ or "")] == []
 
 
 def test_a_header_may_be_null() -> None:
