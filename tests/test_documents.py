@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.cli.commands import command_of
+from connector.foundation.compiled import COMPILED
 from connector.foundation.ecs import NAMES
 from connector.foundation.settings.sections import Settings
 from stream_jobs.settings import Settings as JobSettings
@@ -81,6 +82,13 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
     missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
     assert missing == []
+
+
+def test_every_link_to_a_heading_leads_to_one(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s:]*)#([^)]*)\)", page.read_text("utf-8"))
+    pages = {link: page.parent / link if link else page for link, _ in links}
+    headings = {link: _headings(at) for link, at in pages.items() if at.suffix == ".md"}
+    assert [f"{link}#{name}" for link, name in links if name not in headings.get(link, name)] == []
 
 
 def test_every_target_of_make_exists(page: Path) -> None:
@@ -152,6 +160,20 @@ def test_every_function_and_class_that_a_readme_names_exists(package: Path) -> N
     files = (".py", ".md", ".toml", ".html")
     words = {word for name in named if not name.endswith(files) for word in name.split(".")}
     assert words - _words_of_code() == set()
+
+
+def test_the_readme_of_a_package_names_its_compiled_modules() -> None:
+    """A folder stands for all modules in it."""
+    wanted: dict[str, set[str]] = {}
+    for pattern in COMPILED:
+        package, _, own = pattern.partition("/")
+        if own != "**/*.py":
+            wanted.setdefault(package, set()).add(re.sub(r"(?:\*\*/)?\*\.py$", "", own))
+    assert "stream" in wanted
+    for package, names in wanted.items():
+        text = (ROOT / "connector" / package / "README.md").read_text("utf-8")
+        paragraph = text.partition("**Compiled**")[2].partition("\n\n")[0]
+        assert set(re.findall(r"`([^`]+)`", paragraph)) == names, package
 
 
 def test_the_architecture_fits_on_a_few_pages() -> None:
@@ -256,6 +278,16 @@ def _words_of_code() -> frozenset[str]:
     files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     files += [ROOT / "pyproject.toml", *ROOT.glob("configs/*.toml")]
     return frozenset(word for path in files for word in re.findall(r"\w+", path.read_text("utf-8")))
+
+
+@cache
+def _headings(page: Path) -> frozenset[str]:
+    """Return the headings of a page in the form that links have."""
+    text = re.sub(r"(?s)```.*?```", "", page.read_text("utf-8"))
+    found = [
+        re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", each) for each in re.findall(r"(?m)^#+ (.*)", text)
+    ]
+    return frozenset(re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in found)
 
 
 def _architecture() -> str:
