@@ -220,7 +220,7 @@ _NAMESPACE = UUID("6b1c2f5e-93b4-5c52-8a55-0f9f7f4f4a0d")
 _NANOSECONDS = 1_000_000_000
 _WRITE_TIMEOUT_SECONDS = 3600
 # Three in the time after which an idle source counts as lost.
-_HEARTBEAT_SECONDS = 1.3
+HEARTBEAT_SECONDS = 1.3
 # The capability of a MariaDB replica that understands GTID events; with less, the server sends
 # dummy events.
 _MARIADB_CAPABILITY_GTID = 4
@@ -292,7 +292,7 @@ def _ask_for_semi_sync(server: MysqlServer) -> None:
 def _set_session_variables(
     server: MysqlServer, settings: SourceSettings, point: StartPoint
 ) -> None:
-    period = min(settings.read_timeout_seconds / HEARTBEATS_PER_READ_TIMEOUT, _HEARTBEAT_SECONDS)
+    period = min(settings.read_timeout_seconds / HEARTBEATS_PER_READ_TIMEOUT, HEARTBEAT_SECONDS)
     period_ns = int(period * _NANOSECONDS)
     # While Kafka takes the rows of a long transaction, or is down, the connector does not read. A
     # server gives up on such a replica after net_write_timeout, which is 60 s by default.

@@ -116,7 +116,7 @@ def test_every_key_of_a_table_is_documented_with_its_default(pytestconfig: pytes
 
 def test_every_mode_has_a_class_and_is_documented(pytestconfig: pytest.Config) -> None:
     modes = get_args(TableSettings.model_fields["mode"].annotation)
-    assert set(modes) == MODES.keys()
+    assert set(modes) == set(MODES)
     file = (pytestconfig.rootpath / "configs" / "stream_job.toml").read_text(encoding="utf-8")
     page = (pytestconfig.rootpath / "docs" / "mirror.md").read_text(encoding="utf-8")
     assert [mode for mode in modes if f'#   "{mode}" ' not in file] == []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from connector.foundation.errors import SourceUnavailable
-from connector.stream.metrics.control import Control
+from connector.replication.dump import HEARTBEAT_SECONDS, HEARTBEATS_PER_READ_TIMEOUT
+from connector.stream.metrics.control import SILENT_SECONDS, Control
 from connector.stream.run import run_errors
 
 
@@ -48,3 +49,13 @@ def test_a_lost_topic_wakes_the_stream(control: Control, wakings: list[Control])
     control.lose_topic("shop.orders", doubt())
     assert control.lost_topic is not None
     assert len(wakings) == 1
+
+
+def test_an_idle_stream_gets_three_heartbeats_before_its_source_counts_as_lost() -> None:
+    assert HEARTBEATS_PER_READ_TIMEOUT * HEARTBEAT_SECONDS < SILENT_SECONDS
+
+
+@pytest.mark.parametrize("page", ["configs/connector.toml", "docs/operations.md", "docs/errors.md"])
+def test_texts_say_how_often_a_heartbeat_comes(pytestconfig: pytest.Config, page: str) -> None:
+    text = (pytestconfig.rootpath / page).read_text("utf-8")
+    assert f"heartbeat every {HEARTBEAT_SECONDS} seconds" in text.replace("at least every", "every")

@@ -25,7 +25,7 @@ def test_spark_is_started_from_a_folder_without_an_archive_of_pyspark(
             home = Path(os.environ["SPARK_HOME"])
             assert home.parent == folder
             assert (home / "bin" / "spark-submit").is_file()
-            assert (home / "jars").resolve() == Path(pyspark.__file__).parent / "jars"
+            assert (home / "jars").resolve() == (Path(pyspark.__file__).parent / "jars").resolve()
             assert not (home / "python").exists()
         assert "SPARK_HOME" not in os.environ
 
