@@ -4,6 +4,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
 VENV := .venv
+# A linked environment is that of another folder: `venv --clear` would empty it through the link.
+ifeq ($(shell test -L $(VENV) && echo linked),linked)
+$(error $(VENV) is a link to an environment that make would replace; CONTRIBUTING.md has the commands without make)
+endif
 INSTALLED := $(VENV)/.installed
 export PYTHONUNBUFFERED := 1
 # The tests start hundreds of processes: without bytecode files, each compiles our sources anew.
