@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connector.foundation.errors import SourceUnavailable
+from connector.replication import dump
 from connector.replication.dump import HEARTBEAT_SECONDS, HEARTBEATS_PER_READ_TIMEOUT
 from connector.stream.metrics.control import SILENT_SECONDS, Control
 from connector.stream.run import run_errors
@@ -55,7 +56,23 @@ def test_an_idle_stream_gets_three_heartbeats_before_its_source_counts_as_lost()
     assert HEARTBEATS_PER_READ_TIMEOUT * HEARTBEAT_SECONDS < SILENT_SECONDS
 
 
+def test_a_server_that_sends_heartbeats_alone_counts_as_idle() -> None:
+    assert dump._IDLE_SECONDS < HEARTBEAT_SECONDS
+
+
 @pytest.mark.parametrize("page", ["configs/connector.toml", "docs/operations.md", "docs/errors.md"])
 def test_texts_say_how_often_a_heartbeat_comes(pytestconfig: pytest.Config, page: str) -> None:
     text = (pytestconfig.rootpath / page).read_text("utf-8")
     assert f"heartbeat every {HEARTBEAT_SECONDS} seconds" in text.replace("at least every", "every")
+
+
+def test_texts_say_below_which_timeout_heartbeats_are_more_frequent_and_when_a_source_is_lost(
+    pytestconfig: pytest.Config,
+) -> None:
+    settings, operations = (
+        (pytestconfig.rootpath / page).read_text("utf-8")
+        for page in ("configs/connector.toml", "docs/operations.md")
+    )
+    limit = HEARTBEATS_PER_READ_TIMEOUT * HEARTBEAT_SECONDS
+    assert f"below {limit:g}, three in this time" in settings
+    assert f"After {SILENT_SECONDS:g} seconds of silence, `source_up` is 0" in operations
