@@ -16,6 +16,7 @@ https://man7.org/linux/man-pages/man1/unshare.1.html
 
 import importlib.util
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,12 @@ class PostgresqlServer(ManagedServer):
             raise LocalStackError(
                 stack_errors.NO_DATA, server=self.name, log=self.log, tail=log_tail(self.log)
             )
+
+    def stop(self) -> None:
+        """Shut the server down cleanly: by SIGTERM alone, it waits until all clients have gone."""
+        if self._process is not None:
+            os.kill(self._process.pid, signal.SIGINT)
+        super().stop()
 
     def _command(self, port: int) -> list[str]:
         settings = [f"--{name}={value}" for name, value in _SETTINGS.items()]

@@ -17,7 +17,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from connector.foundation.errors import fields
+from connector.foundation.errors import ConfigError, fields
 from connector.foundation.errors.message import Message
 from connector.foundation.settings import settings_errors
 from stream_jobs.errors import exit_codes
@@ -38,6 +38,9 @@ def main() -> int:
     if arguments.command != "run":
         try:
             return _other(arguments)
+        except ConfigError as error:
+            sys.stderr.write(f"error: {error}\n")
+            return exit_codes.CONFIG
         except ModuleNotFoundError as error:
             sys.stderr.write(f"error: {_missing(error)}\n")
             return exit_codes.CONFIG
@@ -76,14 +79,17 @@ def _run(configs: list[Path], out: TextIO) -> int:
 
 
 def _other(arguments: Namespace) -> int:
-    """Run another command than `run`."""
+    """Run another command than `run`; raises ConfigError."""
+    from stream_jobs.settings import load_settings  # noqa: PLC0415  # keeps --help fast
+
+    settings = load_settings(arguments.config)
     if arguments.command == "replica":
         from stream_jobs.replica.loop import follow  # noqa: PLC0415  # of an extra
 
-        return follow(arguments.config, sys.stdout, once=arguments.once)
+        return follow(settings, sys.stdout, once=arguments.once)
     from stream_jobs.run.commands import look_after  # noqa: PLC0415  # of an extra
 
-    return look_after(arguments, sys.stdout)
+    return look_after(settings, arguments, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from connector.cli import command_errors, exit_codes
 from connector.cli.configuration import configure_logging, loaded
 from connector.foundation import errors
 from connector.foundation.errors.message import Message, visible
+from connector.foundation.formatting import amount
 from connector.foundation.record_formats import key_form
 from connector.foundation.settings.configuration import in_lower_case
 from connector.foundation.settings.sections import Settings, SourceSettings
@@ -362,7 +363,7 @@ class TableCount(NamedTuple):
     @property
     def finding(self) -> Finding:
         """The finding: a pattern without a match may be a typing error."""
-        value = f"{self.pattern}: {self.tables} {'table' if self.tables == 1 else 'tables'}"
+        value = f"{self.pattern}: {amount(self.tables, 'table')}"
         problem = Message(command_errors.NO_TABLE, {"value": value, "pattern": self.pattern})
         is_good, severity = self.tables > 0, Severity.WARNING
         return Finding("source.tables", value, "a table", is_good, problem, severity)

@@ -32,7 +32,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final, TextIO
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -48,7 +47,7 @@ from stream_jobs.errors import MirrorError, exit_codes
 from stream_jobs.log_lines import EcsLine, line_time
 from stream_jobs.replica import replica_errors
 from stream_jobs.replica.replica import AppliedCut, Replica
-from stream_jobs.settings import Settings, load_settings
+from stream_jobs.settings import Settings
 
 
 class ReplicaLines:
@@ -291,16 +290,11 @@ class ReplicaLoop:
         )
 
 
-def follow(config: Path, out: TextIO, *, once: bool) -> int:
-    """Run the replica of `config` until SIGTERM or SIGINT, and return the exit code."""
-    try:
-        settings = load_settings(config)
-        stopped = threading.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stopped.set())
-        loop = ReplicaLoop(settings, ReplicaLines(out, settings.log.format, settings.name), stopped)
-        with metrics_server(loop.metrics, settings.replica.listen):
-            return loop.run(once=once)
-    except ConfigError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return exit_codes.CONFIG
+def follow(settings: Settings, out: TextIO, *, once: bool) -> int:
+    """Run the replica until SIGTERM or SIGINT, and return the exit code; raises ConfigError."""
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    loop = ReplicaLoop(settings, ReplicaLines(out, settings.log.format, settings.name), stopped)
+    with metrics_server(loop.metrics, settings.replica.listen):
+        return loop.run(once=once)

@@ -22,15 +22,14 @@ from stream_jobs.pipeline_folder import folder_of
 from stream_jobs.run.job_state import OF_OTHER_OWNERS
 from stream_jobs.run.shard_removal import ShardRemoval, TableShards
 from stream_jobs.run.status import console_on, show_status
-from stream_jobs.settings import Settings, load_settings
+from stream_jobs.settings import Settings
 from stream_jobs.tables.quarantine_files import resume
 from stream_jobs.tables.table_options import TableOptionsResolver
 
 
-def look_after(arguments: Namespace, out: TextIO) -> int:
-    """Do what the command line says, and return the exit code."""
+def look_after(settings: Settings, arguments: Namespace, out: TextIO) -> int:
+    """Do what the command line says, and return the exit code; raises ConfigError."""
     try:
-        settings = load_settings(arguments.config)
         match arguments.command:
             case "status":
                 view, as_json = TableView.of(arguments), arguments.json
@@ -42,10 +41,12 @@ def look_after(arguments: Namespace, out: TextIO) -> int:
             case "drop-shards":
                 prefix, lost = arguments.prefix, arguments.lost_host
                 drop_shards(settings, prefix, lost, out, confirmed=arguments.yes)
+            case _:
+                raise AssertionError(arguments.command)
+    except ConfigError:
+        raise
     except ConnectorError as error:
         sys.stderr.write(f"error: {error}\n")
-        if isinstance(error, ConfigError):
-            return exit_codes.CONFIG
         return exit_codes.REFUSED if error.code in OF_OTHER_OWNERS else exit_codes.FAILED
     return exit_codes.OK
 

@@ -23,6 +23,7 @@ from rich.text import Text
 
 from connector.foundation.errors.message import Message, visible, visible_fields
 from connector.foundation.errors.secrets_in_urls import value_without_secrets, without_secrets
+from connector.foundation.formatting import duration
 from stream_jobs.log_lines import line_time
 from stream_jobs.run.status_lines import StatusLines
 
@@ -32,8 +33,6 @@ _SLOW_SECONDS: Final = 5.0
 _LAG_SECONDS: Final = 60.0
 # Tables that a line names.
 _NAMED: Final = 10
-_MINUTE: Final = 60
-_HOUR: Final = 3600
 
 
 def batch_line(fields: Mapping[str, Any], width: int) -> Text | None:
@@ -67,15 +66,6 @@ def batch_line(fields: Mapping[str, Any], width: int) -> Text | None:
         if line.cell_len + name.cell_len <= width:
             line.append(name)
     return line
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words, with two figures that matter."""
-    if seconds < _MINUTE:
-        return f"{seconds:.1f} s"
-    if seconds < _HOUR:
-        return f"{seconds // _MINUTE:.0f} min {seconds % _MINUTE:.0f} s"
-    return f"{seconds // _HOUR:.0f} h {seconds % _HOUR // _MINUTE:.0f} min"
 
 
 def _lag(lag: float | None) -> Text:

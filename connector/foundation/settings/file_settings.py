@@ -44,7 +44,9 @@ class FileSettings(BaseModel):
     """Settings from a file and the environment; the environment has priority."""
 
     # A text of pydantic's own must not show a password.
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, validate_default=True
+    )
 
     # How the names of variables begin.
     prefix: ClassVar[str]
@@ -103,13 +105,16 @@ class FileSettings(BaseModel):
         """
         if (given := os.environ.get(cls.variable(key))) is not None:
             return given
-        try:
-            found: object = cls.document(path)
-        except ConfigError:
-            return None
-        for name in key.split("."):
-            found = found.get(name) if isinstance(found, dict) else None
-        return found
+        for read in (cls._environment, lambda: cls.document(path)):
+            try:
+                found: object = read()
+            except ConfigError:
+                continue
+            for name in key.split("."):
+                found = found.get(name) if isinstance(found, dict) else None
+            if found is not None:
+                return found
+        return None
 
     @classmethod
     def variable(cls, key: str) -> str:
@@ -118,9 +123,14 @@ class FileSettings(BaseModel):
 
     @classmethod
     def variables(cls) -> dict[str, list[str]]:
-        """Return the variables of the environment that give keys, with the words of the key."""
+        """Return the variables of the environment that give keys, with the words of the key.
+
+        A later one has priority: a key comes after its section, and capitals after other letters.
+        """
         found = {}
-        for variable in sorted(os.environ):
+        for variable in sorted(
+            os.environ, key=lambda name: (name.count(NESTED), name == name.upper(), name)
+        ):
             if not variable.upper().startswith(cls.prefix):
                 continue
             keys = variable[len(cls.prefix) :].lower().split(NESTED)
@@ -159,15 +169,16 @@ class FileSettings(BaseModel):
         Raises ConfigError if a variable has no key, or is not JSON where it must be.
         """
         found: dict[str, Any] = {}
-        # A section comes before its keys, which have priority.
         for variable, (*above, key) in cls.variables().items():
             value = cls._value(variable, [*above, key])
-            if value is None and not above:
-                # A section that is null is as none.
+            if value is None:
+                # A variable that is null is as none.
                 continue
             section: Any = found
             for name in above:
-                section = section.setdefault(name, {})
+                if section.get(name) is None:
+                    section[name] = {}
+                section = section[name]
                 if not isinstance(section, dict):
                     # The variable of the section is what is wrong.
                     break

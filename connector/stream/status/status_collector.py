@@ -186,6 +186,8 @@ def _table(
 
 _PAUSE_SECONDS = 5.0
 _HOUR_SECONDS = 3600.0
+# Longer than most sources pause, and than most heartbeats are apart.
+_REST_SAMPLES = 4
 # "Now" is the mean of at least this time.
 _NOW_SECONDS = 5.0
 # Samples that make a point of the curve: a screen does not show more points.
@@ -208,8 +210,7 @@ class Sample(NamedTuple):
 class Samples(Background):
     """Notes the counters of `metrics` until it is closed, and calls `rest` when they stand still.
 
-    It is called once for each time that the stream is open and delivers nothing: after the start,
-    and after the last change of some time.
+    It is called once for each time that the stream is open and delivers nothing for 20 seconds.
     """
 
     def __init__(
@@ -219,15 +220,17 @@ class Samples(Background):
         self._metrics = metrics
         self._rest = rest
         self._ring: deque[Sample] = deque(maxlen=_SAMPLES)
-        self._was_open = self._rests = False
+        self._equal = 0  # samples at the end of the ring
         self.note()
 
     def note(self) -> None:
-        sample, is_open = self._sample(), self._metrics.streaming
-        rests = is_open and self._was_open and sample.bytes == self._ring[-1].bytes
-        if rests and not self._rests:
+        sample = self._sample()
+        stands = (
+            self._metrics.streaming and bool(self._ring) and sample.bytes == self._ring[-1].bytes
+        )
+        self._equal = self._equal + 1 if stands else 0
+        if self._equal == _REST_SAMPLES:
             self._rest()
-        self._was_open, self._rests = is_open, rests
         self._ring.append(sample)
 
     def throughput(self) -> model.Throughput:

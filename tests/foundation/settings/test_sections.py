@@ -160,6 +160,40 @@ def test_a_section_of_the_environment_and_its_keys_join_those_of_the_file(
     assert settings.delivery.commit_interval_ms == 100
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"SOURCE__HOST": "db", "source": '{"host": "section"}'},
+        {"source__host": "lower case", "SOURCE__HOST": "db"},
+        {"SOURCE": '{"host": "db", "tls": null}', "SOURCE__TLS__MODE": "required"},
+        {"SOURCE": "null", "SOURCE__HOST": "db", "source__tls": "null"},
+    ],
+)
+def test_a_key_wins_over_its_section_and_capitals_over_other_letters(
+    config: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    for name, value in variables.items():
+        prefix = "BINLOG_CONNECTOR_" if name == name.upper() else "binlog_connector_"
+        monkeypatch.setenv(prefix + name, value)
+    assert load_settings(config).source.host == "db"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("BINLOG_CONNECTOR_LOG__FORMAT", "json"),
+        ("binlog_connector_log__format", "json"),
+        ("BINLOG_CONNECTOR_LOG", '{"format": "json"}'),
+    ],
+)
+def test_a_key_is_found_before_the_settings_are_read(
+    config: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    config.write_text("this is no TOML")
+    assert Settings.peek(config, "log.format") == "json"
+
+
 def test_a_key_of_the_environment_does_not_hide_that_its_section_is_wrong(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,22 +74,19 @@ def test_a_stream_that_delivers_nothing_more_rests_once(clock: list[float]) -> N
     figures = PipelineMetrics("shop")
     rests: list[int] = []
     ring = Samples(figures, lambda: rests.append(figures.bytes))
-    for streaming, size in (
-        (False, 0),  # it is still being opened
-        (True, 0),
-        (True, 0),
-        (True, 0),
-        (True, 7),
-        (True, 9),
-        (True, 9),
-        (True, 9),
-        (False, 9),  # it was interrupted
-        (True, 9),
-        (True, 9),
+    for streaming, size, count in (
+        (False, 0, 9),  # it is still being opened
+        (True, 0, 9),
+        (True, 7, 1),
+        (True, 9, 3),  # a source that is calm changes something now and then
+        (True, 11, 4),
+        (False, 11, 9),  # it was interrupted
+        (True, 12, 5),
     ):
         figures.streaming, figures.bytes = streaming, size
-        ring.note()
-    assert rests == [0, 9, 9]
+        for _ in range(count):
+            ring.note()
+    assert rests == [0, 12]
 
 
 def test_the_thread_ends(clock: list[float]) -> None:

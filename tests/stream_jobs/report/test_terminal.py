@@ -11,7 +11,7 @@ from rich.console import Console
 
 from connector.foundation.errors.message import Message
 from stream_jobs.errors import job_errors
-from stream_jobs.run.console_lines import TerminalLines, duration, open_lines
+from stream_jobs.run.console_lines import TerminalLines, open_lines
 from stream_jobs.run.status_lines import StatusLines
 
 STARTED: dict[str, Any] = {
@@ -247,11 +247,3 @@ def test_a_file_gets_lines_for_people_with_their_date_unless_json_is_wanted() ->
         "batch 12         7 changes    1 table    6.00 s        1/s  lag 1.0 s  "
         "(plan 0.0 s, tasks 5.5 s, commit 0.5 s, upkeep 0.0 s)\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.0, "0.0 s"), (59.94, "59.9 s"), (61.0, "1 min 1 s"), (3600.0, "1 h 0 min")],
-)
-def test_a_time_has_two_figures(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
