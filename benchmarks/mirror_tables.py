@@ -101,6 +101,8 @@ class _Measurement:
             say(f"mirror of {self._count} tables, idle: {found['idle']}")
             found["load"] = self._loaded(running)
             found["rss_mb"] = round(running.costs.peak_mb)
+            # Processes share what the first one of them has loaded.
+            found["pss_mb"] = running.costs.memory_mb()["pss_mb"]
         found["connector_rss_mb"] = round(usage_of(self._tables.connector.pid).rss_mb)
         found["longest_line_bytes"] = max(line.length for line in self._lines)
         return found
