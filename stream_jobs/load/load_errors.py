@@ -12,10 +12,12 @@ NO_SOURCE = table_failure(
 )
 OTHER_MODE = table_failure(
     "M322",
-    "the first rows of {table} are not in its topic, and its mode {mode} keeps changes",
+    "the first rows of {table} are not in its topic, and the job cannot load them into a mirror "
+    "with the mode {mode}",
     'use mode = "current" for the table, or snapshot.to = "topics" in the connector',
-    cause="Rows that the job reads from the source are not changes: they lack the time and the "
-    "transaction that the other modes store.",
+    cause='The connector runs with snapshot.to = "mirror": the job reads the rows of the first '
+    "copy from the source. It can do this for the mode current alone: other modes get all their "
+    "rows from records of the topic.",
     example={"table": "erp.orders", "mode": "history"},
 )
 MIRROR_THERE = table_failure(

@@ -365,7 +365,7 @@ def test_wide_rows_after_small_ones_are_read_piece_by_piece(
     assert max(rows[1:]) * wide <= bytes_max + 2 * piece
 
 
-def test_a_mode_that_keeps_changes_cannot_be_loaded(stream: Stream, own_job: Job) -> None:
+def test_another_mode_than_current_cannot_be_loaded(stream: Stream, own_job: Job) -> None:
     fill(stream, "t")
     with stream.connector(**MIRROR) as connector:
         wait_for_states(connector, 1)

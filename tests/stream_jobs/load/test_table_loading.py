@@ -163,6 +163,19 @@ class Loads:
         return opened_loading(self.services, wanted, session, self.delivered, lambda: None, 100)
 
 
+@pytest.mark.parametrize("name", [name for name in MODES if name != "current"])
+def test_a_mirror_with_another_mode_is_not_loaded(loads: Loads, name: str) -> None:
+    wanted = WantedLoad("topic", SCHEMA, "a1", MODES[name])
+    session: Any = SimpleNamespace()
+    with pytest.raises(MirrorError) as caught:
+        opened_loading(loads.services, wanted, session, loads.delivered, lambda: None, 100)
+    assert caught.value.text == (
+        "the first rows of shop.t are not in its topic, and the job cannot load them into a mirror "
+        f'with the mode {name}; use mode = "current" for the table, or snapshot.to = "topics" in '
+        "the connector"
+    )
+
+
 @pytest.fixture
 def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
     return Loads(tmp_path, monkeypatch)
