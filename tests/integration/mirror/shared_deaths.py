@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _PREFIXES: Final = ("eu", "us")
 # By the names of tables, how they are mirrored.
-_MODES: Final = {
+MODES: Final = {
     "t0": "current",
     "t1": "history",
     "t2": "soft_delete",
@@ -71,7 +71,7 @@ _PUBLISH_SECONDS: Final = 0.3
 
 
 def _created(table: str) -> str:
-    key = "" if _MODES[table] == "rows" else " PRIMARY KEY"
+    key = "" if MODES[table] == "rows" else " PRIMARY KEY"
     return f"CREATE TABLE shop.{table} (id INT{key}, n INT, gone INT DEFAULT 3, note VARCHAR(40))"
 
 
@@ -97,7 +97,7 @@ class Writer(threading.Thread):
 
     def _statement(self) -> str:
         dice = self._dice
-        table, key = f"shop.{dice.choice(list(_MODES))}", dice.randrange(_KEYS)
+        table, key = f"shop.{dice.choice(list(MODES))}", dice.randrange(_KEYS)
         span, chance = f"id BETWEEN {key} AND {key + _SPAN}", dice.random()
         number = dice.getrandbits(30)
         if chance < 0.25:
@@ -132,7 +132,7 @@ class Pipeline:
         self._folder = folder
         values = ", ".join(f"({key}, {key}, 'old')" for key in _FIRST_KEYS)
         self.execute("CREATE DATABASE shop")
-        for table in _MODES:
+        for table in MODES:
             self.execute(_created(table), f"INSERT INTO shop.{table} (id, n, note) VALUES {values}")
         self._config = write_config(
             folder,
@@ -161,7 +161,7 @@ class Pipeline:
         tables = "".join(
             f'[[tables]]\nmatch = ["shop.{table}"]\nname = "lake.{{table}}"\nmode = "{mode}"\n'
             f"shard = {toml_value(shard)}\n"
-            for table, mode in _MODES.items()
+            for table, mode in MODES.items()
         )
         return f"""
 name = "{self.prefix}"
@@ -185,7 +185,7 @@ every_seconds = {_PUBLISH_SECONDS}
 
     def release(self) -> None:
         """Give all tables other columns, one after the other."""
-        for table in _MODES:
+        for table in MODES:
             self.execute(*(each.format(table=f"shop.{table}") for each in _RELEASE))
             self.execute(f"UPDATE shop.{table} SET n = n + 3000000000 LIMIT 3")
 
@@ -210,9 +210,9 @@ every_seconds = {_PUBLISH_SECONDS}
         aside = self.set_aside
         code, report = self.report()
         verdicts = {each["table"]: each["verdict"] for each in report.get("tables", ())}
-        wanted = {f"shop.{table}": "equal" for table in _MODES}
+        wanted = {f"shop.{table}": "equal" for table in MODES}
         # The shards of the other pipeline.
-        wanted |= {f"lake.{table}": "not compared" for table in _MODES}
+        wanted |= {f"lake.{table}": "not compared" for table in MODES}
         if code or verdicts != wanted:
             aside.append(f"{self.prefix}: verify ended with {code}: {json.dumps(report, indent=1)}")
         return aside
@@ -225,7 +225,7 @@ every_seconds = {_PUBLISH_SECONDS}
 
 def _versions(folder: Path) -> dict[str, int | None]:
     storage = LocalStorage(str(folder / "mirror"))
-    return {table: Log(storage, f"lake/{table}").list().newest_version for table in _MODES}
+    return {table: Log(storage, f"lake/{table}").list().newest_version for table in MODES}
 
 
 def _copied(folder: Path, table: str) -> bool:
@@ -306,11 +306,11 @@ def run(directory: Path, options: argparse.Namespace) -> list[str]:
         ]
         # A table without a key has no row to change before it was copied.
         wait_until(
-            lambda: all(_copied(directory, table) for table in _MODES),
+            lambda: all(_copied(directory, table) for table in MODES),
             lambda: "the tables are not there",
             _VERIFY_SECONDS,
         )
-        looker = Looker(directory / "mirror", _MODES)
+        looker = Looker(directory / "mirror", MODES)
         for thread in (*writers, looker):
             thread.start()
         eu, us = pipelines
@@ -337,7 +337,7 @@ def run(directory: Path, options: argparse.Namespace) -> list[str]:
             wrong += own.wrong()
         wrong += looker.stop()
         if options.iceberg:
-            wrong += differences(directory / "mirror", _MODES, _PREFIXES)
+            wrong += differences(directory / "mirror", MODES, _PREFIXES)
             print(f"tables opened as Iceberg: {looker.looks}")
         changes = [writer.changes for writer in writers]
         print(f"{changes} changes, {4 * options.kills} kills, versions: {_versions(directory)}")

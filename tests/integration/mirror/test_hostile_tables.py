@@ -8,6 +8,7 @@ import pytest
 
 from connector.reader import open_server
 from local_stack import connect
+from stream_jobs.apply import modes
 from tests.integration.harness import wait_until, wait_until_settled
 from tests.stream_jobs.history_oracle import (
     CommitTimes,
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
-MODES = ("current", "soft_delete", "history", "journal")
-CURRENT = {"soft_delete": ("_cdc_deleted", False), "history": ("_cdc_is_current", True)}
+MODES = [mode.name for mode in modes.MODES.values() if not mode.refuses_key]
 # By table: how it begins, what is done in one go, and its key in the end.
 STORIES = {
     "anew": (
@@ -118,7 +118,9 @@ def _is_equal(stream: Stream, job: Job, name: str, mode: str) -> bool:
     rows = job.data(name, stream.database).to_pylist()
     if mode == "journal":
         rows = _last_changes(rows, STORIES[_story(name)][2])
-    flag, value = CURRENT.get(mode, ("", None))
+    current = modes.MODES[mode].current_rows
+    assert current is not None, f"mode {mode} needs a comparison of its own"
+    flag, value = current
     now = [tuple(row.get(c) for c in columns) for row in rows if not flag or row[flag] == value]
     return sorted(now, key=str) == sorted(selected, key=str)
 

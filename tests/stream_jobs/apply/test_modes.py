@@ -11,6 +11,7 @@ from connector.foundation.contract import Sequence
 from stream_jobs.apply.modes import MODES
 from stream_jobs.source.sequence import PackedSequence
 from tests.integration.life import story
+from tests.integration.mirror import shared_deaths, test_modes_of_a_server
 from tests.stream_jobs import mode_models
 from tests.stream_jobs.apply.mode_table import ModeTable
 from tests.stream_jobs.mode_models import Change, Row
@@ -88,3 +89,9 @@ def test_every_mode_has_a_model_and_is_a_part_of_a_pipelines_life() -> None:
         assert not (own.refuses_key if mode.has_key else own.needs_key)
     compared = {mode.name for mode in MODES.values() if mode.current_rows is not None}
     assert compared - set(story.MODES.values()) == set()
+    assert compared - set(shared_deaths.MODES.values()) == set()
+
+
+def test_every_mode_is_compared_with_the_log_of_a_server() -> None:
+    # The mode `current` has tests of its own.
+    assert MODES.keys() - set(test_modes_of_a_server.MODES.values()) == {"current"}
