@@ -59,6 +59,9 @@ class IndexColumns:
     # Columns that decide which rows are in the index, and the decision; without it, all are.
     deciding: tuple[Column, ...] = ()
     are_found: Callable[[pa.Table], NDArray[np.bool_]] | None = None
+    # Whether rows may be from before the table got this key. NULL in a column of it is no key, so
+    # no change finds them: they are not in the index, either.
+    may_lack_key: bool = False
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -69,7 +72,18 @@ class IndexColumns:
     def kind(self) -> str:
         """What distinguishes this index of a file from others of the same file."""
         columns = [f"{column.field_id} {column.type}" for column in self.columns]
-        return ",".join([*columns, self.keys.__name__])
+        rows = ["rows with a key"] if self.may_lack_key else []
+        return ",".join([*columns, self.keys.__name__, *rows])
+
+    def found_in(self, data: pa.Table) -> NDArray[np.bool_] | None:
+        """Return which rows are in the index; None for all."""
+        found = None if self.are_found is None else self.are_found(data)
+        for column in self.key if self.may_lack_key else ():
+            values = data[column.name]
+            if values.null_count:
+                have_key = values.is_valid().to_numpy()
+                found = have_key if found is None else found & have_key
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +99,9 @@ class KeyIndex:
     def of_rows(cls, data: pa.Table, indexed: IndexColumns) -> "KeyIndex":
         """Index the rows of a file; `data` has at least the columns of `indexed`."""
         positions = np.arange(data.num_rows)
-        if indexed.are_found is not None:
-            positions = np.flatnonzero(indexed.are_found(data))
+        are_found = indexed.found_in(data)
+        if are_found is not None:
+            positions = np.flatnonzero(are_found)
             data = data.take(pa.array(positions))
         keys = indexed.keys([data[column.name] for column in indexed.key])
         order = np.argsort(keys.first, kind="stable")

@@ -17,7 +17,6 @@ https://github.com/Cyan4973/xxHash
 
 import struct
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -46,11 +45,8 @@ def is_integer_key(kinds: Sequence[pa.DataType]) -> bool:
 
 
 def keys_of(columns: Sequence[pa.ChunkedArray]) -> Keys:
-    """Return the keys of rows; `columns` are those of the key, in key order.
-
-    NULL counts as the least value: only rows from before another key have it.
-    """
-    columns = [column if not column.null_count else _without_nulls(column) for column in columns]
+    """Return the keys of rows; `columns` are those of the key, in key order, without NULL."""
+    assert not any(column.null_count for column in columns)
     if is_integer_key([column.type for column in columns]):
         return Keys(columns[0].to_numpy().astype(np.int64, copy=False), None)
     return _key_hashes([_bytes_of(column) for column in columns])
@@ -72,19 +68,6 @@ def _key_hashes(parts: Sequence[list[bytes]]) -> Keys:
     digest = xxhash.xxh3_128_digest
     halves = np.frombuffer(b"".join([digest(text) for text in texts]), "<i8").reshape(-1, 2)
     return Keys(halves[:, 0].copy(), halves[:, 1].copy())
-
-
-def _without_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind, types = column.type, pa.types
-    if types.is_string(kind) or types.is_binary(kind):
-        least = pa.scalar(b"").cast(kind)
-    elif types.is_decimal(kind):
-        least = pa.scalar(Decimal(0), kind)
-    elif types.is_timestamp(kind):
-        least = pa.scalar(0, pa.int64()).cast(kind)
-    else:
-        least = pa.scalar(0, pa.int32()).cast(kind)
-    return column.fill_null(least)
 
 
 def _bytes_of(column: pa.ChunkedArray) -> list[bytes]:

@@ -117,7 +117,13 @@ class History(Mode):
         named = {column.name: column for column in mirror.columns}
         key = tuple(named[name] for name in mirror.schema.key)
         deciding = named[versions.IS_CURRENT], named[versions.END_OP]
-        return IndexColumns(key, sequence_columns(named), deciding=deciding, are_found=_can_be_last)
+        return IndexColumns(
+            key,
+            sequence_columns(named),
+            deciding=deciding,
+            are_found=_can_be_last,
+            may_lack_key=True,
+        )
 
 
 def _follow(

@@ -110,7 +110,7 @@ class Mode:
         """Return what the indexes of data files have."""
         named = {column.name: column for column in mirror.columns}
         key = tuple(named[name] for name in mirror.schema.key)
-        return IndexColumns(key, sequence_columns(named))
+        return IndexColumns(key, sequence_columns(named), may_lack_key=self.keeps_columns)
 
     def file_order(self, schema: TableSchema) -> tuple[str, ...]:
         """Return the columns by which rows of a file are found, which have statistics."""

@@ -11,7 +11,7 @@ import pytest
 from connector.binlog.events.transaction import CommitInfo
 from connector.reader import open_server
 from local_stack import connect
-from tests.integration.harness import wait_until_settled
+from tests.integration.harness import wait_until, wait_until_settled
 
 if TYPE_CHECKING:
     from connector.reader import RowChange
@@ -98,6 +98,81 @@ def test_every_mode_holds_what_the_server_says(stream: Stream, own_job: Job) -> 
     compare_journal(stream, own_job)
     bag = own_job.data("bag", stream.database).drop_columns(["_cdc_hi", "_cdc_lo"]).to_pylist()
     assert Counter(tuple(row.values()) for row in bag) == Counter(selected(stream, "bag"))
+
+
+EARLIER = {"now": "current", "kept": "soft_delete", "versions": "history", "log": "journal"}
+
+
+@pytest.mark.parametrize(
+    ("rekeyed", "moved", "copies"),
+    [
+        ("DROP PRIMARY KEY, ADD k INT AUTO_INCREMENT PRIMARY KEY", "k = 0", 1),
+        ("DROP PRIMARY KEY, ADD k INT AUTO_INCREMENT UNIQUE, ADD PRIMARY KEY (id, k)", "k = 0", 1),
+        (
+            "MODIFY code VARCHAR(9) NOT NULL, DROP PRIMARY KEY, ADD PRIMARY KEY (code)",
+            "code = ''",
+            0,
+        ),
+        ("ADD k INT NOT NULL DEFAULT 5, DROP PRIMARY KEY, ADD PRIMARY KEY (k, id)", "k = 0", 1),
+    ],
+    ids=["a number", "a number beside the key", "a column that was NULL", "a default"],
+)
+def test_rows_of_an_earlier_key_stay(
+    stream: Stream, own_job: Job, rekeyed: str, moved: str, copies: int
+) -> None:
+    tables = [{"match": [f"*.{name}"], "mode": mode} for name, mode in EARLIER.items()]
+    with stream.connector() as connector:
+        for table in EARLIER:
+            stream.execute(
+                f"CREATE TABLE {table} (id INT PRIMARY KEY, code VARCHAR(9), note VARCHAR(9))",
+                f"INSERT INTO {table} VALUES (1,NULL,'gone'),(2,NULL,'lost'),(3,'c','stays')",
+                f"DELETE FROM {table} WHERE id < 3",
+            )
+        stream.wait_for_changes(5 * len(EARLIER), connector)
+        wait_until_settled(stream.broker, stream.prefix)
+        own_job.run(tables=tables)
+        stream.execute(*(f"ALTER TABLE {table} {rekeyed}" for table in EARLIER))
+
+        def are_copied() -> bool:
+            return len([each for each in stream.changes() if each.op == "r"]) == len(EARLIER)
+
+        wait_until(are_copied, connector.output)
+        count = len(stream.changes())
+        for table in EARLIER:
+            stream.execute(
+                "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'",
+                f"UPDATE {table} SET {moved}",
+                f"UPDATE {table} SET note = 'new'",
+            )
+        seen = stream.wait_for_changes(count + 3 * len(EARLIER), connector)
+        wait_until_settled(stream.broker, stream.prefix)
+        lines = own_job.run(tables=tables)
+        assert own_job.exit_code == 0, lines
+    rows = {table: own_job.data(table, stream.database).to_pylist() for table in EARLIER}
+    kept = [(row["note"], row["_cdc_deleted"]) for row in rows["kept"]]
+    stays = [("stays", True)] * (1 + copies)
+    assert sorted(kept) == sorted([("gone", True), ("lost", True), ("new", False), *stays])
+    versions = [(row["note"], row["_cdc_end_op"]) for row in rows["versions"]]
+    ends = {("gone", "d"), ("lost", "d"), ("stays", "t"), ("stays", "d"), ("stays", "u")}
+    assert set(versions) == ends | {("new", None)}
+    assert len(versions) == 6
+    own = [each for each in seen if each.topic.endswith(".log")]
+    assert [row["_cdc_op"] for row in in_order(rows["log"])] == [each.op for each in own]
+    now = [row for row in rows["kept"] if not row["_cdc_deleted"]]
+    for found in (rows["now"], now, [row for row in rows["versions"] if row["_cdc_is_current"]]):
+        (row,) = found
+        with connect(stream.source, stream.database) as connection, connection.cursor() as cursor:
+            cursor.execute(f"SELECT {', '.join(own_columns(row))} FROM now")
+            assert cursor.fetchall() == (tuple(own_columns(row).values()),)
+
+
+def own_columns(row: dict[str, Any]) -> dict[str, Any]:
+    """The columns of the source."""
+    return {name: value for name, value in row.items() if not name.startswith("_cdc_")}
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["_cdc_hi"], row["_cdc_lo"]))
 
 
 def compare_soft_delete(stream: Stream, job: Job) -> None:

@@ -196,6 +196,56 @@ def test_rows_of_the_key_before_stay_as_they_were(kafka: Kafka, job: Job, mode: 
 ROUNDS = {"current": 0, "soft_delete": 3 * 3, "history": 3 * 4, "journal": 3 * 7}
 
 
+# `id`, `note`, and whether the row has the new key.
+EARLIER: dict[str, list[tuple[Any, ...]]] = {
+    "current": [(2, "d", True)],
+    "soft_delete": [(2, "a", False, True), (1, "a", False, True), (2, "d", True, False)],
+    "history": [
+        (1, "a", False, False, "d"),
+        (2, "a", False, False, "t"),
+        (2, "b", True, False, "t"),
+        (2, "c", True, False, "u"),
+        (2, "d", True, True, None),
+    ],
+    "journal": [
+        (1, "a", False, "c"),
+        (2, "a", False, "c"),
+        (1, "a", False, "d"),
+        (2, "b", True, "u"),
+        (None, None, False, "t"),
+        (2, "c", True, "r"),
+        (2, "d", True, "u"),
+    ],
+}
+
+
+@pytest.mark.parametrize("mode", KEYED_MODES)
+@pytest.mark.parametrize(("kind", "least"), [("int", 0), ("varchar", "")])
+def test_a_key_that_is_zero_or_empty_finds_no_row_of_the_key_before(
+    kafka: Kafka, job: Job, mode: str, kind: str, least: object
+) -> None:
+    table = SourceTable(kafka, "odd", (ID, NOTE)).create()
+    table.insert(row(1), row(2))
+    run(job, mode)
+    table.delete(row(1))
+    key = column("k", kind, key=1, length=9)
+    anew = table.alter(column("id", "int", nullable=False), NOTE, key)
+    a, b, c, d = ({**row(2, note), "k": least} for note in "abcd")
+    # After the statement, and before the copy begins.
+    anew.update(a, b)
+    gone(anew)
+    with kafka.transaction():
+        anew.send("r", None, c)
+    run(job, mode)
+    anew.update(c, d)
+    run(job, mode)
+    found = state(job, mode, ["id", "note", "k"])
+    assert found == [
+        (id_, note, least if has_key else None, *more)
+        for id_, note, has_key, *more in EARLIER[mode]
+    ]
+
+
 @pytest.mark.parametrize("mode", KEYED_MODES)
 def test_keys_that_go_back_and_forth_in_one_batch_are_right(
     kafka: Kafka, job: Job, mode: str

@@ -35,7 +35,7 @@ def sample(tmp_path: Path, ids: list[int]) -> Sample:
     return sample
 
 
-def index_of(sample: Sample, folder: Path) -> KeyIndex:
+def index_of(sample: Sample, folder: Path, *, may_lack_key: bool = False) -> KeyIndex:
     """Look the only file of a table up, in a process that has just begun."""
     key_index._map.cache_clear()
     key_index._read.cache_clear()
@@ -44,7 +44,10 @@ def index_of(sample: Sample, folder: Path) -> KeyIndex:
     # The table has no sequence: the key stands for it.
     columns = [named["id"]._replace(name=name) for name in ("id", "_cdc_hi", "_cdc_lo")]
     return IndexFolder(str(folder), 1 << 20).of_file(
-        sample.storage, "t", file, IndexColumns(tuple(columns[:1]), tuple(columns[1:]))
+        sample.storage,
+        "t",
+        file,
+        IndexColumns(tuple(columns[:1]), tuple(columns[1:]), may_lack_key=may_lack_key),
     )
 
 
@@ -68,6 +71,15 @@ def test_a_damaged_index_is_made_again(
     )
     assert index_of(sample, folder).keys.first.tolist() == sorted(ids)
     assert path.read_bytes() == whole
+
+
+def test_an_index_of_all_rows_is_not_taken_for_one_of_rows_with_a_key(
+    sample: Sample, tmp_path: Path
+) -> None:
+    folder = tmp_path / "indexes"
+    for may_lack_key in (False, True):
+        index_of(sample, folder, may_lack_key=may_lack_key)
+    assert len([path for path in folder.rglob("*") if path.is_file()]) == 2
 
 
 @pytest.mark.parametrize("ids", [FEW, MANY], ids=["few rows", "many rows"])
