@@ -14,10 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-// When the file was made, in nanoseconds; 0 where the file system does not know.
+// When the file was made, in nanoseconds.
 static long long birth_of(int folder, const char *path, int flags) {
     struct statx facts;
     if (statx(folder, path, flags, STATX_BTIME, &facts) != 0) abort();
+    // Without it, files that have had one inode would be taken for one file.
+    if (!(facts.stx_mask & STATX_BTIME)) abort();
     return facts.stx_btime.tv_sec * 1000000000LL + facts.stx_btime.tv_nsec;
 }
 

@@ -1,13 +1,13 @@
 """What a loss of power leaves of the files of processes that were killed.
 
 `preload` compiles `power_loss.c`, which notes each fsync of a process that has it preloaded. Then
-`lose_power` does to the files what the kernel may do to everything that was not synced:
+`PowerLoss.strike` does to the files what the kernel may do to everything that was not synced:
 
 - The end of a file, after what was synced, is cut off anywhere, and each block of the rest is kept,
   or is zeros, or is anything. A file that was never synced may lose everything.
 - The newest names are gone. Names come to the disk in order, as file systems with a journal write
-  them, and a folder that was synced has all its names. A name in the place of another one stays:
-  the content of the other one is not known any more.
+  them, and a folder that was synced has all its names. A name in the place of another one stays, if
+  the caller says so: the content of the other one is not known any more.
 """
 
 from __future__ import annotations

@@ -170,6 +170,7 @@ class Load:
         self._rate = rate
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run)
+        self._error: pymysql.MySQLError | None = None
         self.changes = 0
 
     def __enter__(self) -> Self:
@@ -177,14 +178,20 @@ class Load:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """End; raises what has ended the load before."""
         self._ended.set()
         self._thread.join()
+        if self._error is not None:
+            raise self._error
 
     def _run(self) -> None:
-        # A source that is killed answers again soon.
-        while not self._ended.is_set():
-            with contextlib.suppress(pymysql.err.OperationalError):
-                self._change()
+        try:
+            while not self._ended.is_set():
+                # A source that is killed answers again soon.
+                with contextlib.suppress(pymysql.err.OperationalError):
+                    self._change()
+        except pymysql.MySQLError as error:
+            self._error = error
 
     def _change(self) -> None:
         table, span, before, began = self._table, self._span, self.changes, time.monotonic()
