@@ -63,7 +63,7 @@ ODD_WORDS_OF_CODE = ODD_WORDS | {
     r"(?:be|is|are|was|were) carried|(?:can|could|cannot) carry": "publish",
     r"who (?:has|is|asks|reads|writes)": "a noun, such as: the caller, a session",
 }
-ROOMS = sorted(path.parent.name for path in ROOT.glob("connector/*/__init__.py"))
+CONNECTOR = sorted(path.parent.name for path in ROOT.glob("connector/*/__init__.py"))
 SECTIONS = {
     name
     for settings in (Settings, JobSettings)
@@ -197,9 +197,9 @@ def test_documents_have_standard_words(written: Path) -> None:
     assert _odd(written.read_text("utf-8"), ODD_WORDS) == {}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_docstrings_and_comments_have_standard_words(room: str) -> None:
-    modules = sorted((ROOT / "connector" / room).rglob("*.py"))
+@pytest.mark.parametrize("package", CONNECTOR)
+def test_docstrings_and_comments_have_standard_words(package: str) -> None:
+    modules = sorted((ROOT / "connector" / package).rglob("*.py"))
     assert modules
     found = {
         f"{module.relative_to(ROOT)}: {odd}": standard
