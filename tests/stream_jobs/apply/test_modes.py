@@ -37,29 +37,44 @@ class Changes:
 
     def more(self) -> list[Change]:
         """Return some of the last changes once more, and then new ones."""
-        repeated = self.all[len(self.all) - self._dice.randint(0, min(5, len(self.all))) :]
-        new = [self._next() for _ in range(self._dice.randint(1, 12))]
-        return [*repeated, *new]
+        count = len(self.all)
+        repeated = self.all[count - self._dice.randint(0, min(5, count)) :]
+        for _ in range(self._dice.randint(1, 12)):
+            self._step()
+        return [*repeated, *self.all[count:]]
 
-    def _next(self) -> Change:
-        dice = self._dice
+    def _step(self) -> None:
+        dice, rows = self._dice, self._rows
         row = (dice.randrange(KEYS), dice.choice((None, "", "a", "b")))
-        old = next((each for each in self._rows if each[0] == row[0]), None)
-        position = len(self.all) + 1
-        if old is None:
-            found = change(position, dice.choice("cr"), None, row)
-        elif dice.random() < 0.5:
-            found = change(position, "u", old, row)
-        elif self._has_key and dice.random() < 0.4:
-            found = change(position, "d", old[:1])
+        if self._has_key:
+            old = next((each for each in rows if each[0] == row[0]), None)
         else:
-            found = change(position, "d", old)
-        if old is not None:
-            self._rows.remove(old)
-        if found.after is not None:
-            self._rows.append(found.after)
-        self.all.append(found)
-        return found
+            # Equal rows come about.
+            old = dice.choice(rows) if rows and dice.random() < 0.5 else None
+        if old is None and self._has_key and rows and dice.random() < 0.3:
+            # An update that changes the key.
+            self._add("d", dice.choice(rows))
+            self._add("c", None, row)
+        elif old is None:
+            self._add(dice.choice("cr"), None, row)
+        elif self._has_key and dice.random() < 0.3:
+            self._add("r", None, dice.choice((old, row)))
+        elif dice.random() < 0.5:
+            self._add("u", old, row)
+        elif self._has_key and dice.random() < 0.4:
+            self._add("d", old[:1])
+        else:
+            self._add("d", old)
+
+    def _add(self, op: str, before: Row | None = None, after: Row | None = None) -> None:
+        self.all.append(change(len(self.all) + 1, op, before, after))
+        named = before or after
+        if self._has_key and named is not None:
+            self._rows = [each for each in self._rows if each[0] != named[0]]
+        elif before is not None:
+            self._rows.remove(before)
+        if after is not None:
+            self._rows.append(after)
 
 
 @pytest.mark.parametrize("seed", range(5))
