@@ -1,4 +1,4 @@
-"""A mirror in mode `journal`: its current rows are the last changes of each key.
+"""A mirror of a mode with `LastChanges`, such as `journal`.
 
 The last change is the one with the highest sequence. A key is gone if that is a delete, or if a
 truncate has a higher one.
@@ -148,6 +148,16 @@ class JournalSide(MirrorSide):
             current = positions[self._fold.are_current[file.path][positions]]
             if len(current):
                 yield file, current
+
+    def _current_rows(
+        self,
+        snapshot: Snapshot,
+        file: DataFile,
+        positions: NDArray[np.int64],
+        names: Sequence[str],
+    ) -> tuple[pa.Table, NDArray[np.int64]]:
+        # `_slices` has chosen them.
+        return self._rows.read(snapshot, file, positions, names), positions
 
     def _folded(self, snapshot: Snapshot) -> _Fold:
         """Find the last changes: on disk, apart from one byte for each change."""

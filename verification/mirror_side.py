@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from stream_jobs.apply.modes import MODES
-from stream_jobs.apply.modes.journal import Journal
+from stream_jobs.apply.modes.mode import CurrentRows
 from stream_jobs.apply.modes.row_counts import RowCounts
 from stream_jobs.apply.row_hashes import Keys
 from stream_jobs.delta import parquet_file
@@ -135,11 +135,11 @@ class MirrorSide:
         self._shard = schema.chosen.shard
         properties = mirror.delta.snapshot.configuration
         mode = properties.get(MODE_PROPERTY, "current")
-        # Rows without a key are counted, and a journal tells the last change of a key.
+        # Rows without a key are counted.
         self.mode = mode
         self.is_counted = mode == RowCounts.name
         current = MODES[mode].current_rows if mode in MODES else None
-        if current is None or (self.is_counted if schema.key else mode == Journal.name):
+        if current is None or self.is_counted == bool(schema.key):
             raise MirrorError(verify_errors.MODE, table=schema.name, mode=mode)
         # Which of its rows the source has now.
         self.current = current
@@ -374,6 +374,7 @@ class MirrorSide:
         names: Sequence[str],
     ) -> tuple[pa.Table, NDArray[np.int64]]:
         """Return columns of the rows that are current, and their positions."""
+        assert isinstance(self.current, CurrentRows), "other rows have a side of their own"
         flag = self.current.column
         if flag is None:
             return self._rows.read(snapshot, file, positions, names), positions

@@ -1,6 +1,7 @@
 """Which mirror, journal or replica a table of the source is compared with."""
 
-from stream_jobs.apply.modes.journal import Journal
+from stream_jobs.apply.modes import MODES
+from stream_jobs.apply.modes.mode import LastChanges
 from stream_jobs.apply.modes.row_counts import RowCounts
 from stream_jobs.delta.storage import Storage
 from stream_jobs.errors import MirrorError
@@ -60,7 +61,8 @@ class SideFactory:
                 raise MirrorError(verify_errors.NO_KEY, table=schema.name)
             return None
         mode = own.delta.snapshot.configuration.get(MODE_PROPERTY)
-        if self._server is None and schema.key and mode == Journal.name:
+        has_last_changes = mode in MODES and isinstance(MODES[mode].current_rows, LastChanges)
+        if self._server is None and schema.key and has_last_changes:
             if not may_fold:
                 return None
             history = self._pipeline.history(schema.database, schema.table)

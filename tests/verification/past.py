@@ -34,7 +34,9 @@ PROGRESS = Progress("a", PackedSequence(0, 0), 1)
 class Past:
     """The table `shop.t` with the columns `id` and `v`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, keys: int = 1) -> None:
+        """Make the table in `folder`, with the first column as its key, or with `keys` = 0 none."""
+        self._keys = keys
         self.storage = LocalStorage(str(folder))
         domains = {DOMAIN: PROGRESS.write()}
         self.delta = DeltaTable.create(self.storage, "shop/t", Metadata(COLUMNS), domains)
@@ -44,7 +46,7 @@ class Past:
     @property
     def side(self) -> MirrorSide:
         """The mirror, as a comparison reads it."""
-        columns = (column("id", "int", key=1), column("v", "int"))
+        columns = (column("id", "int", key=self._keys), column("v", "int"))
         schema = TableSchema("shop", "t", "a", PackedSequence(0, 0), columns)
         opened = DeltaTable.open(self.storage, "shop/t")
         assert opened is not None

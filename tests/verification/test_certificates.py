@@ -24,11 +24,13 @@ from cryptography.hazmat.primitives.serialization import (
 from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import SourceSettings
 from stream_jobs.apply.modes import MODES
+from stream_jobs.delta.table import TableCommit
 from stream_jobs.errors import MirrorError
-from stream_jobs.tables.mirror_metadata import DOMAIN
+from stream_jobs.tables.mirror_metadata import DOMAIN, MODE_PROPERTY
 from tests.foundation.errors.texts import shown
 from tests.stream_jobs.topics import column
 from tests.verification.past import NAME, Past
+from verification import verify_errors
 from verification.certificate import certificate_errors, range_sums
 from verification.certificate.check import CheckedTable, check_source, check_tables, is_later
 from verification.certificate.document import (
@@ -179,6 +181,15 @@ def test_a_mirror_that_shards_share_is_not_that_of_one_table(tmp_path: Path) -> 
     assert found.verdict == "not finished"
 
 
+def test_a_journal_is_not_checked_by_a_certificate(past: Past) -> None:
+    metadata = replace(past.delta.snapshot.metadata, configuration={MODE_PROPERTY: "journal"})
+    own = certificate_of(past)
+    past.delta.commit(TableCommit(metadata=metadata), "CHANGE COLUMNS")
+    delta = own.tables[0].delta.model_copy(update={"version": past.delta.snapshot.version})
+    later = own.tables[0].model_copy(update={"delta": delta})
+    assert code_of(own.model_copy(update={"tables": [later]})) == verify_errors.MODE
+
+
 class CatchingUp:
     """A session on a replica that has the transactions of a certificate after its first look."""
 
@@ -261,6 +272,13 @@ def test_the_statement_of_a_certificate_names_the_current_rows_as_ever(
     current = MODES[mode].current_rows
     assert current is not None
     assert where_clause(current) == clause
+
+
+def test_no_statement_of_a_certificate_names_the_last_changes_of_a_journal() -> None:
+    current = MODES["journal"].current_rows
+    assert current is not None
+    with pytest.raises(AssertionError, match="no certificate has the last changes of keys"):
+        where_clause(current)
 
 
 def test_a_signature_is_of_the_canonical_text_and_of_one_key(tmp_path: Path) -> None:

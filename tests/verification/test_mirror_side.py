@@ -47,3 +47,29 @@ def test_a_mode_that_does_not_say_which_rows_are_current_is_not_compared(
         past.side  # noqa: B018 - it is opened
     assert caught.value.message.code is verify_errors.MODE
     assert caught.value.message.facts == {"table": NAME, "mode": mode}
+
+
+@pytest.mark.parametrize(("mode", "keys"), [("journal", 0), ("soft_delete", 0), ("rows", 1)])
+def test_without_a_key_only_rows_that_are_counted_are_compared_and_with_one_they_are_not(
+    tmp_path: Path, mode: str, keys: int
+) -> None:
+    past = Past(tmp_path, keys=keys)
+    past.delta.commit(
+        TableCommit(metadata=Metadata(COLUMNS, {MODE_PROPERTY: mode})), "CHANGE COLUMNS"
+    )
+    with pytest.raises(MirrorError) as caught:
+        past.side  # noqa: B018 - it is opened
+    assert caught.value.message.code is verify_errors.MODE
+    assert caught.value.message.facts == {"table": NAME, "mode": mode}
+
+
+def test_a_mirror_with_last_changes_is_not_read_as_if_all_its_rows_were_current(
+    tmp_path: Path,
+) -> None:
+    past = Past(tmp_path)
+    past.write({1: 1})
+    metadata = Metadata(COLUMNS, {MODE_PROPERTY: "journal"})
+    past.delta.commit(TableCommit(metadata=metadata), "CHANGE COLUMNS")
+    side = past.side
+    with pytest.raises(AssertionError, match="other rows have a side of their own"):
+        list(side.batches(side.snapshot))

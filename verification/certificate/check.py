@@ -19,6 +19,7 @@ from connector.stream.snapshot.jobs import PlanJob
 from connector.stream.snapshot.table_plan import plan
 from connector.stream.source.information_schema import TableMissing
 from connector.stream.source.select_session import SelectSession
+from stream_jobs.apply.modes.mode import LastChanges
 from stream_jobs.delta.log import Log
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.delta.table import DeltaTable
@@ -27,6 +28,7 @@ from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from stream_jobs.tables.mirror_table import MirrorTable
+from verification import verify_errors
 from verification.certificate import certificate_errors, document, range_sums
 from verification.certificate.table_proof import where_clause
 from verification.changed_keys import VERSION_GONE
@@ -160,7 +162,10 @@ def _mirror_of(certificate: document.Certificate, own: document.CertifiedTable) 
         facts = {"table": own.table, "version": delta.version, "place": delta.path}
         raise MirrorError(certificate_errors.NOT_ONE_TABLE, **facts)
     progress = Progress.read(snapshot.domains[DOMAIN])
-    return MirrorSide(MirrorTable(DeltaTable(log, snapshot), progress), schema)
+    mirror = MirrorSide(MirrorTable(DeltaTable(log, snapshot), progress), schema)
+    if isinstance(mirror.current, LastChanges):
+        raise MirrorError(verify_errors.MODE, table=own.table, mode=mirror.mode)
+    return mirror
 
 
 @contextmanager

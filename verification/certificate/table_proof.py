@@ -22,7 +22,7 @@ from connector.binlog.sql_text import quoted_identifier
 from connector.foundation.contract import OP_CREATE, OP_DELETE, OP_UPDATE, SchemaColumn, Sequence
 from connector.stream.source.information_schema import read_definition
 from connector.stream.source.select_session import SelectSession
-from stream_jobs.apply.modes.mode import CurrentRows
+from stream_jobs.apply.modes.mode import CurrentRows, LastChanges
 from stream_jobs.cuts import Cut
 from stream_jobs.cuts.cut import CutTable
 from stream_jobs.delta.snapshot import Snapshot
@@ -42,8 +42,12 @@ _SNAPSHOTS_MAX: Final = 10
 _IMAGES: Final = {"before": ((OP_DELETE, OP_UPDATE), 1), "after": ((OP_CREATE, OP_UPDATE), -1)}
 
 
-def where_clause(current: CurrentRows) -> str:
-    """Return the clause that chooses these rows, in the SQL of DuckDB; "" if all rows are."""
+def where_clause(current: CurrentRows | LastChanges) -> str:
+    """Return the clause that chooses these rows, in the SQL of DuckDB; "" if all rows are.
+
+    It cannot choose the last changes of keys.
+    """
+    assert isinstance(current, CurrentRows), "no certificate has the last changes of keys"
     if current.column is None:
         return ""
     return f" WHERE {'' if current.value else 'NOT '}{duckdb_name(current.column)}"

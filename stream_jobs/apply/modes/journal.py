@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from stream_jobs.apply.changes import TRUNCATE, truncates_of
-from stream_jobs.apply.modes.mode import CurrentRows, Mode, ModeColumn, ModeInput, Truncation
+from stream_jobs.apply.modes.mode import LastChanges, Mode, ModeColumn, ModeInput, Truncation
 from stream_jobs.apply.rows import Rows, split, timestamps
 from stream_jobs.source.sequence import HI, LO
 from stream_jobs.source.table_schema import TableSchema
@@ -29,8 +29,7 @@ class Journal(Mode):
     keeps_columns = True
     is_filling = False
     truncation = Truncation.IS_A_ROW
-    # Its reader in `verify` takes the last change of each key.
-    current_rows = CurrentRows()
+    current_rows = LastChanges()
 
     def apply(self, work: ModeInput, due: NDArray[np.intp]) -> None:
         """Append the changes, in the order of their sequences."""

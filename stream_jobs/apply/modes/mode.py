@@ -50,6 +50,13 @@ class CurrentRows(NamedTuple):
     value: bool = True
 
 
+class LastChanges:
+    """The last change of each key since the last truncate, without deletes; no column says which.
+
+    Rows have the operation in the column `OP` of `stream_jobs/apply/modes/journal.py`.
+    """
+
+
 class Mode:
     """A mode without state; each name has one instance, in the driver and in every worker."""
 
@@ -68,8 +75,9 @@ class Mode:
     # Whether a record that comes twice in a batch has to be left out: yes, unless `apply` compares
     # the sequences of changes with those of rows, so that it changes nothing.
     is_counting: ClassVar[bool] = True
-    # `verify` compares them with the source; None if the mirror does not say which they are.
-    current_rows: ClassVar[CurrentRows | None] = None
+    # `verify` compares them with the source; None if the mirror does not say which they are. Of
+    # the modes of tables without a key, it compares `rows` alone.
+    current_rows: ClassVar[CurrentRows | LastChanges | None] = None
 
     def suits(self, schema: TableSchema) -> bool:
         """Return whether the table can have such a mirror."""

@@ -12,6 +12,7 @@ from connector.lake.demo.stack import read_mirror
 from connector.lake.demo.verdict import OWN_PREFIX, compare_all_rows, compare_table
 from local_stack import connect
 from stream_jobs.apply.modes import MODES
+from stream_jobs.apply.modes.mode import CurrentRows, LastChanges
 from stream_jobs.paths import path_part
 from tests.chaos.ddl.catalogue import catalogue_of
 
@@ -47,7 +48,7 @@ def differences_of(
             if ticks[name]:
                 found.append(f"{name}: there is no mirror")
             continue
-        if mode == "journal":
+        if isinstance(MODES[mode].current_rows, LastChanges):
             found += [f"{name}: {each}" for each in _of_journal(path, ticks[name])]
             continue
         found += [
@@ -76,7 +77,7 @@ def _ticks(cursor: Any, shape: Shape) -> dict[int, int]:
 
 
 def _rows_of_now(path: Path, mode: str) -> int:
-    if mode == "journal":
+    if isinstance(MODES[mode].current_rows, LastChanges):
         return len(_folded(path))
     rows: int = read_mirror(path, _condition(mode)).num_rows
     return rows
@@ -85,7 +86,7 @@ def _rows_of_now(path: Path, mode: str) -> int:
 def _condition(mode: str) -> str:
     """Return the condition of the rows that the source has now."""
     current = MODES[mode].current_rows
-    assert current is not None, f"mode {mode} needs a comparison of its own"
+    assert isinstance(current, CurrentRows), f"mode {mode} needs a comparison of its own"
     if current.column is None:
         return "true"
     return current.column if current.value else f"NOT {current.column}"

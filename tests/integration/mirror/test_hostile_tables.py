@@ -9,6 +9,7 @@ import pytest
 from connector.reader import open_server
 from local_stack import connect
 from stream_jobs.apply import modes
+from stream_jobs.apply.modes.mode import CurrentRows, LastChanges
 from tests.integration.harness import wait_until, wait_until_settled
 from tests.stream_jobs.history_oracle import (
     CommitTimes,
@@ -116,9 +117,9 @@ def _differences(
 def _is_equal(stream: Stream, job: Job, name: str, mode: str) -> bool:
     columns, selected = _selected(stream, name)
     rows = job.data(name, stream.database).to_pylist()
-    if mode == "journal":
-        rows = _last_changes(rows, STORIES[_story(name)][2])
     current = modes.MODES[mode].current_rows
+    if isinstance(current, LastChanges):
+        rows, current = _last_changes(rows, STORIES[_story(name)][2]), CurrentRows()
     assert current is not None, f"mode {mode} needs a comparison of its own"
     flag, value = current
     now = [tuple(row.get(c) for c in columns) for row in rows if not flag or row[flag] == value]
