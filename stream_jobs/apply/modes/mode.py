@@ -26,7 +26,8 @@ class Truncation(Enum):
     """What a truncate does to the rows of a mirror that are below it.
 
     The driver makes it the floor of the table, except with IS_A_ROW. If a mode needs a key, rows
-    below the floor that have none are left out: they are from before the table had its key.
+    below the floor that have none are left out: they are from before the table had its key. So a
+    mode that needs a key and ignores truncates has CHANGES, and its `after_truncates` returns None.
     """
 
     KILLS = auto()  # they die, and those that are still to come are left out
@@ -86,7 +87,10 @@ class Mode:
     def are_due(
         self, changes: Changes, are_above_mark: NDArray[np.bool_], floor: PackedSequence | None
     ) -> NDArray[np.bool_]:
-        """Return which changes are to be applied."""
+        """Return which changes are to be applied.
+
+        A batch without any commits no progress. So a mode ignores changes in `apply`, not here.
+        """
         due = changes.are_rows & are_above_mark
         if self.truncation is Truncation.IS_A_ROW:
             due |= (changes.ops == TRUNCATE) & are_above_mark
@@ -102,6 +106,11 @@ class Mode:
 
     def apply(self, work: "ModeInput", due: NDArray[np.intp]) -> None:
         """Apply the changes at `due`: fill in the result of `work`.
+
+        Their `ops` are c, u, d, r (a copied row) and t. An r may come at any time, also for a key
+        that the mirror has. A d from a copy has the key alone. A change of the key comes as d and
+        c. Changes of a key are in order within a partition, but a task may read several, and if the
+        topic got more partitions, an older change can come later: compare sequences.
 
         Raises InvalidRecordError for a record that is wrong, MirrorError if the storage fails.
         """
@@ -141,6 +150,7 @@ class ModeInput:
     # Whether a missing column of a row gets its default, and the columns that order a file.
     is_filling: bool
     file_order: tuple[str, ...]
+    # Its `dead` has the rows that die: by path of a file, a serialized `BitMap` of positions.
     result: PartResult
 
     @property
@@ -161,7 +171,12 @@ class ModeInput:
         return [column for column in self.mirror.columns if not column.name.startswith(OWN_PREFIX)]
 
     def lookup(self, indexed: IndexColumns) -> Lookup:
-        """Return the data files of the mirror."""
+        """Return the data files of the mirror.
+
+        `find` returns the `dead` rows, those that changes with higher sequences replace. For
+        another order, take `live_rows`, and make `dead` of the positions of those that die, as
+        `StoredVersions.dead` in `stream_jobs/apply/modes/versions.py` does.
+        """
         task, mirror = self.task, self.mirror
         return Lookup(task.storage, task.index, mirror.path, indexed, self.part.files)
 
@@ -194,7 +209,8 @@ class ModeInput:
         """Note what was applied, and when the source committed the latest of it.
 
         `upserts` and `deletes` are keys, `rows` what was read for them. Metrics count changes that
-        are due and not among them as superseded.
+        are due and not among them as superseded. Only `rows` set the time up to which the mirror
+        has the source: if changes are ignored, its lag grows until one is not.
         """
         times = [part.source_ts_ms for part in rows if part.source_ts_ms is not None]
         self.result.upserts, self.result.deletes = upserts, deletes
