@@ -4,9 +4,12 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
 VENV := .venv
-# A linked environment is that of another folder: `venv --clear` would empty it through the link.
+# A linked environment is that of another folder: `venv --clear` would empty it through the link. Only
+# what installs nothing runs with one.
+ifneq ($(filter-out clean lock,$(or $(MAKECMDGOALS),setup)),)
 ifeq ($(shell test -L $(VENV) && echo linked),linked)
 $(error $(VENV) is a link to an environment that make would replace; CONTRIBUTING.md has the commands without make)
+endif
 endif
 INSTALLED := $(VENV)/.installed
 export PYTHONUNBUFFERED := 1
