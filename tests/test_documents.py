@@ -212,19 +212,22 @@ def test_docstrings_and_comments_have_standard_words(package: str) -> None:
 
 @pytest.mark.parametrize("package", [*PACKAGES, ROOT / "tests", ROOT / "benchmarks"], ids=_name)
 def test_every_module_that_docstrings_and_comments_name_exists(package: Path) -> None:
-    """A path begins at the repository, or at a folder of the product or of the package."""
+    """A path begins at a folder in which the module lies, or at the repository."""
     own = [path for path in package.rglob("*.py") if path != Path(__file__)]
-    product = [path for each in PACKAGES for path in each.rglob("*.py")]
-    known = {f"/{_name(path)}" for path in (*product, *own)}
     missing = {
         f"{_name(path)}: {name}"
         for path in own
         if ".py`" in (source := path.read_text("utf-8"))
         for text in _explanations(source)
         for name in re.findall(r"`([a-z_][\w/]*\.py)`", text)
-        if not any(each.endswith(f"/{name}") for each in known) and not (ROOT / name).exists()
+        if not any((folder / name).exists() for folder in _folders_of(path))
     }
     assert missing == set()
+
+
+def _folders_of(module: Path) -> list[Path]:
+    """Return the folders in which a module lies, up to the repository."""
+    return [folder for folder in module.parents if folder.is_relative_to(ROOT)]
 
 
 def _odd(text: str, words: dict[str, str]) -> dict[str, str]:

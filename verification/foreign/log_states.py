@@ -4,8 +4,8 @@ Rows of an XA transaction are in the log when it is prepared, and nobody sees th
 XA COMMIT. So such a row keeps its value, and is unknown from the XA COMMIT or XA ROLLBACK on. If
 the log was not read from the XA START on, that holds for every row.
 
-Rows that were rolled back may be in the log, too, before a ROLLBACK (`stream/changes/receiver.py`).
-Such a row is unknown from then on.
+Rows that were rolled back may be in the log, too, before a ROLLBACK
+(`connector/stream/changes/receiver.py`). Such a row is unknown from then on.
 
 *Times.* MySQL 8.0.1 and later logs when a transaction was committed. Older servers and MariaDB log
 when a statement began, which may be long before its commit. There, a change counts as committed

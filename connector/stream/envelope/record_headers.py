@@ -2,8 +2,8 @@
 
 In a topic to which other pipelines may write, there is the name of the pipeline, too.
 
-They have the form that `kafka_records.py` writes. Within one event they differ only in the
-operation and in the last digits of the sequence.
+They have the form that `connector/foundation/kafka_records.py` writes. Within one event they
+differ only in the operation and in the last digits of the sequence.
 """
 
 from typing import Final, final

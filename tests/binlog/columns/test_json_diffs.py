@@ -1,4 +1,7 @@
-"""Changes of JSON documents byte by byte; `test_partial_json.py` compares them with a server."""
+"""Changes of JSON documents byte by byte.
+
+`tests/integration/decoding/test_partial_json.py` compares them with a server.
+"""
 
 from __future__ import annotations
 
