@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,15 +144,18 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Let a thread work for the length of a block; the event is set when the block ends."""
+    """Let a thread work for the length of a block; the event is set when the block ends.
+
+    Then it raises what has ended the work.
+    """
     ended = threading.Event()
-    thread = threading.Thread(target=work, args=(ended,))
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    with ThreadPoolExecutor(1) as thread:
+        done = thread.submit(work, ended)
+        try:
+            yield
+        finally:
+            ended.set()
+        done.result()
 
 
 def say(line: str) -> None:

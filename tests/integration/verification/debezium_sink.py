@@ -19,11 +19,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
 
 from benchmarks.builds import SOURCES
+from benchmarks.process import beside
 from local_stack import KafkaBroker, MysqlServer, connect
 from local_stack.kafka import SchemaRegistryServer
 from local_stack.postgresql import PostgresqlServer, connect_postgresql
@@ -162,41 +163,25 @@ def inject(copy: psycopg.Connection[Any], old: dict[int, str | None]) -> dict[in
 
 
 class Load:
-    """Changes the rows after the first ones at a rate, until it is told to end."""
+    """Changes the rows after the first ones at a rate."""
 
     def __init__(self, table: ForeignTable, first: int, last: int, rate: int) -> None:
         self._table = table
         self._span = range(first, last)
         self._rate = rate
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._error: pymysql.MySQLError | None = None
         self.changes = 0
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+    def run(self, ended: threading.Event) -> None:
+        """Change rows until it is told to end."""
+        while not ended.is_set():
+            # A source that is killed answers again soon.
+            with contextlib.suppress(pymysql.err.OperationalError):
+                self._change(ended)
 
-    def __exit__(self, *_: object) -> None:
-        """End; raises what has ended the load before."""
-        self._ended.set()
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-
-    def _run(self) -> None:
-        try:
-            while not self._ended.is_set():
-                # A source that is killed answers again soon.
-                with contextlib.suppress(pymysql.err.OperationalError):
-                    self._change()
-        except pymysql.MySQLError as error:
-            self._error = error
-
-    def _change(self) -> None:
+    def _change(self, ended: threading.Event) -> None:
         table, span, before, began = self._table, self._span, self.changes, time.monotonic()
         with connect(table.endpoint, table.database) as connection, connection.cursor() as cursor:
-            while not self._ended.is_set():
+            while not ended.is_set():
                 number = span[self.changes * 7919 % len(span)]
                 if self.changes % 10 == 0:
                     cursor.execute(f"DELETE FROM orders WHERE id = {number}")
@@ -293,7 +278,8 @@ def main() -> None:
         wait(copy, f"count(*) FILTER (WHERE note LIKE 'newer%') = {given.faults}", check)
         _compare(table, sides.target, given.lag, {})
         expected = inject(copy, old)
-        with Load(table, given.faults + 1, given.rows, given.changes) as load:
+        load = Load(table, given.faults + 1, given.rows, given.changes)
+        with beside(load.run):
             # The old values are older than the lag then.
             time.sleep(given.lag + 1)
             before = load.changes

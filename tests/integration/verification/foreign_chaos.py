@@ -13,19 +13,22 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-import threading
 import time
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
+from benchmarks.process import beside
 from local_stack.postgresql import connect_postgresql
 from tests.integration.verification.debezium_sink import Load, both_sides, inject, wait
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
 
+    from local_stack.server import Server
+    from tests.debezium.clients.sink import Sink
     from tests.integration.verification.debezium_sink import Sides
 
 _ROWS: Final = 20_000
@@ -36,91 +39,51 @@ _PAUSE_SECONDS: Final = (2.0, 15.0)
 _STILL_SECONDS: Final = (2.0, 10.0)
 
 
-def _revived(sides: Sides) -> None:
+def _kill(process: Sink | Server) -> None:
+    process.kill()
+    process.start()
+
+
+def _revive(sides: Sides) -> None:
     """Start what has failed by the fault of another one, as a supervisor does."""
     for worker in (sides.source, sides.sink):
         try:
             worker.check()
         except RuntimeError:
-            worker.kill()
-            worker.start()
+            _kill(worker)
 
 
-def _source_dies(sides: Sides, _: random.Random) -> None:
-    sides.source.kill()
-    sides.source.start()
+def _pause(worker: Sink, dice: random.Random) -> None:
+    worker.pause(dice.uniform(*_STILL_SECONDS))
 
 
-def _sink_dies(sides: Sides, _: random.Random) -> None:
-    sides.sink.kill()
-    sides.sink.start()
-
-
-def _source_stands_still(sides: Sides, dice: random.Random) -> None:
-    sides.source.pause(dice.uniform(*_STILL_SECONDS))
-
-
-def _sink_stands_still(sides: Sides, dice: random.Random) -> None:
-    sides.sink.pause(dice.uniform(*_STILL_SECONDS))
-
-
-def _broker_dies(sides: Sides, _: random.Random) -> None:
-    sides.servers.kafka.kill()
-    sides.servers.kafka.start()
-
-
-def _mysql_dies(sides: Sides, _: random.Random) -> None:
-    sides.servers.mysql.kill()
-    sides.servers.mysql.start()
-
-
-def _postgresql_restarts(sides: Sides, _: random.Random) -> None:
-    sides.postgresql.restart()
-
-
-_FAULTS: Final[dict[str, Callable[[Sides, random.Random], None]]] = {
-    "Debezium's source killed": _source_dies,
-    "sink killed": _sink_dies,
-    "Debezium's source stands still": _source_stands_still,
-    "sink stands still": _sink_stands_still,
-    "broker killed": _broker_dies,
-    "MySQL killed": _mysql_dies,
-    "PostgreSQL restarted": _postgresql_restarts,
+_FAULTS: Final[dict[str, Callable[[Sides, random.Random], object]]] = {
+    "Debezium's source killed": lambda sides, _: _kill(sides.source),
+    "sink killed": lambda sides, _: _kill(sides.sink),
+    "Debezium's source stands still": lambda sides, dice: _pause(sides.source, dice),
+    "sink stands still": lambda sides, dice: _pause(sides.sink, dice),
+    "broker killed": lambda sides, _: _kill(sides.servers.kafka),
+    "MySQL killed": lambda sides, _: _kill(sides.servers.mysql),
+    "PostgreSQL restarted": lambda sides, _: sides.postgresql.restart(),
 }
 
 
 class _Watch:
-    """Compares again and again, until it is told to end or finds a difference."""
+    """Compares again and again."""
 
     def __init__(self, sides: Sides, lag: float) -> None:
         self._sides = sides
         self._words = ("--lag", str(lag), "--max-differences", "5000")
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._error: Exception | None = None
         self.wrong: list[object] = []
         # Passes, by the code of their error.
         self.passes: Counter[str] = Counter()
         self.lagging_rows = 0
         self.oldest_lag = 0.0
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End; raises what has ended the comparisons before."""
-        self._ended.set()
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-
-    def _run(self) -> None:
-        try:
-            while not (self._ended.is_set() or self.wrong):
-                self._compare()
-        except (AssertionError, ValueError) as error:  # it gave no report
-            self._error = error
+    def run(self, ended: threading.Event) -> None:
+        """Compare until it is told to end, or has found a difference."""
+        while not (ended.is_set() or self.wrong):
+            self._compare()
 
     def _compare(self) -> None:
         try:
@@ -148,7 +111,7 @@ def _strike(sides: Sides, watch: _Watch, minutes: float, dice: random.Random) ->
         _FAULTS[name](sides, dice)
         struck[name] += 1
         time.sleep(dice.uniform(*_PAUSE_SECONDS))
-        _revived(sides)
+        _revive(sides)
     return struck
 
 
@@ -164,10 +127,9 @@ def main() -> int:
         table = sides.table
         with connect_postgresql(sides.postgresql.endpoint) as copy:
             wait(copy, f"count(*) = {_ROWS}", sides.check)
-        with (
-            Load(table, _DAMAGED + 1, _ROWS, given.changes) as load,
-            _Watch(sides, given.lag) as watch,
-        ):
+        load = Load(table, _DAMAGED + 1, _ROWS, given.changes)
+        watch = _Watch(sides, given.lag)
+        with beside(load.run), beside(watch.run):
             struck = _strike(sides, watch, given.minutes, random.Random(given.seed))
         print(f"{load.changes} changes, {sum(struck.values())} faults: {dict(struck)}")
         print(f"passes: {dict(watch.passes)}; rows that lagged: {watch.lagging_rows}, ", end="")
@@ -175,10 +137,10 @@ def main() -> int:
         if watch.wrong or watch.passes["whole"] < given.minutes / _MINUTES_OF_A_PASS:
             print(f"too few passes, or what is no difference: {watch.wrong[:5]}")
             return 1
-        _revived(sides)
+        _revive(sides)
         table.execute(f"UPDATE orders SET note = 'last' WHERE id > {_ROWS - 10}")
         with connect_postgresql(sides.postgresql.endpoint) as copy:
-            wait(copy, "count(*) FILTER (WHERE note = 'last') > 0", lambda: _revived(sides))
+            wait(copy, "count(*) FILTER (WHERE note = 'last') > 0", lambda: _revive(sides))
             old = {row["id"]: row["note"] for row in table.rows()[:_DAMAGED]}
             expected = inject(copy, {number: f"not {note}" for number, note in old.items()})
         time.sleep(given.lag + 1)

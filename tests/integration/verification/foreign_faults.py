@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+from benchmarks.process import beside
 from local_stack import MysqlServer, connect
 from tests.integration.verification import foreign_tables
 from tests.integration.verification.foreign_tables import ForeignTable
@@ -101,7 +102,6 @@ class _Load:
         self._maker = maker
         self._faults = faults
         self._rows = rows
-        self._ended = threading.Event()
         self._old = {row["id"]: row for row in table.rows()[:faults]}
         self.changes = 0
         self.copies = 0
@@ -115,27 +115,19 @@ class _Load:
 
     def run(self, rate: int, during: Callable[[], None]) -> None:
         """Change and copy until `during` has ended."""
-        threads = [threading.Thread(target=self._change, args=(rate,))]
-        threads.append(threading.Thread(target=self._copy_always))
-        for thread in threads:
-            thread.start()
-        try:
+        with beside(lambda ended: self._change(ended, rate)), beside(self._copy_always):
             during()
-        finally:
-            self._ended.set()
-            for thread in threads:
-                thread.join()
 
-    def _copy_always(self) -> None:
-        while not self._ended.is_set():
+    def _copy_always(self, ended: threading.Event) -> None:
+        while not ended.is_set():
             self.copy()
 
-    def _change(self, rate: int) -> None:
+    def _change(self, ended: threading.Event, rate: int) -> None:
         began = time.monotonic()
         span = self._rows - self._faults
         table = self._table
         with connect(table.endpoint, table.database) as connection, connection.cursor() as cursor:
-            while not self._ended.is_set():
+            while not ended.is_set():
                 places = range(self.changes, self.changes + _ROWS_OF_A_CHANGE)
                 numbers = [self._faults + 1 + place * 7919 % span for place in places]
                 if self.changes % (10 * _ROWS_OF_A_CHANGE) == 0:
