@@ -212,3 +212,10 @@ NO_PASSWORD = configuration_error(
         "url": "mysql://cdc@db:3306",
     },
 )
+NETWORK = configuration_error(
+    "C280",
+    "{folder}: the log of a lake cannot be on a network file system ({kind})",
+    "choose a folder on a local disk as --to",
+    cause="Other machines can mount such a file system, and two machines could then write one log.",
+    example={"folder": "/mnt/share/lake", "kind": "nfs4"},
+)

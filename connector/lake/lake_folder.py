@@ -30,6 +30,7 @@ from connector.foundation.errors.message import Message
 from connector.foundation.settings.configuration import load_settings
 from connector.foundation.settings.sections import Settings, SourceSettings
 from connector.foundation.settings.toml_text import toml_value
+from connector.kafka.folder.mounts import network_type
 from connector.lake import lake_errors
 from local_stack.server import free_ports
 
@@ -176,6 +177,16 @@ class LakeFolder:
     def is_lake(self) -> bool:
         """Whether a start has written the files of the programs."""
         return self._record.exists()
+
+    def require_local_disk(self) -> None:
+        """Raise ConfigError if a new lake, none of which may exist yet, cannot have its log."""
+        try:
+            existing = next(each for each in (self.log, *self.log.parents) if each.exists())
+            kind = network_type(existing)
+        except OSError as error:
+            raise self._failure(error) from error
+        if kind is not None:
+            raise ConfigError(lake_errors.NETWORK, folder=self.path, kind=kind)
 
     def lock(self) -> None:
         """Keep other processes out until this one ends.

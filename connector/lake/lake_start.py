@@ -82,14 +82,16 @@ def running(
 
     For a new lake, `check` raises what keeps the source from being followed, and `tell` gets what
     the user has to decide. Raises ConfigError for a lake that was made with other options or in
-    another folder, that another process keeps, or that has no password, and for tables that the
-    source does not have; SourceRefused if a new password of an existing lake is wrong.
+    another folder, that another process keeps, or that has no password, for a new one on a network
+    file system, and for tables that the source does not have; SourceRefused if a new password of an
+    existing lake is wrong.
     """
     from connector.lake import lake_pipeline  # noqa: PLC0415  # an extra
 
     if options is not None:
         options = _with_login_of_environment(folder, options, lake_pipeline.new_settings)
     if options is not None and not folder.is_lake:
+        folder.require_local_disk()
         check(options.followed)
         _look_at_tables(folder, options.followed, tell)
     folder.lock()

@@ -24,6 +24,7 @@ from connector.lake.lake_start import (
 from connector.replication import server_errors
 from connector.replication.server.addresses import source_settings
 from tests.foundation.errors.texts import shown
+from tests.kafka.folder.fake_mounts import mount
 
 
 @pytest.mark.parametrize("name", ["lake", "a lake", "100%41", "a#b?c", 'quo"te', "del\x7f"])
@@ -50,6 +51,22 @@ def test_a_lake_that_was_moved_or_copied_is_refused(tmp_path: Path) -> None:
         second.require_own_path()
     facts = {"folder": second.path, "made_as": first.path, "state": second.state}
     assert str(raised.value) == shown(lake_errors.MOVED, **facts)
+
+
+def test_a_new_lake_on_a_network_file_system_is_refused_before_the_source_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount(tmp_path, monkeypatch, "fuse.sshfs")
+    folder = LakeFolder(tmp_path / "new" / "lake")
+    options = options_of("mysql://cdc:x@db/shop", None, [], iceberg=False)
+    with (
+        pytest.raises(ConfigError) as raised,
+        running(folder, options, lambda _: pytest.fail("it was asked"), lambda _: None),
+    ):
+        pass
+    facts = {"folder": folder.path, "kind": "fuse.sshfs"}
+    assert str(raised.value) == shown(lake_errors.NETWORK, **facts)
+    assert not folder.path.parent.exists()
 
 
 def test_a_pattern_of_tables_that_names_no_table_is_refused() -> None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from connector.foundation.errors.kinds import SinkRefused
 from connector.kafka.folder import folder_errors
+from connector.kafka.folder.mounts import network_type
 from connector.kafka.folder.results import FolderInUse
 
 _LOCK: Final = "lock"
@@ -19,8 +20,11 @@ _SEGMENT: Final = re.compile(r"([0-9]{20})\.log")
 def lock(folder: Path) -> int:
     """Return the descriptor of the lock file, which holds the lock until it is closed.
 
-    Raises FolderInUse if it is taken, OSError, or SinkRefused on a file system without locks.
+    Raises FolderInUse if it is taken, OSError, or SinkRefused on a file system whose locks do not
+    keep all others out.
     """
+    if kind := network_type(folder):
+        raise SinkRefused(folder_errors.NETWORK, folder=folder, kind=kind)
     descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -42,6 +42,14 @@ NEWER = code.ErrorCode(
     "version that reads what any of them writes. The log is left as it is.",
     example={"what": "a frame of kind", "number": 12},
 )
+NETWORK = code.ErrorCode(
+    "K605",
+    "the log in {folder} cannot be used: it is on a network file system ({kind})",
+    "move the folder to a local disk, and name it in {kafka.bootstrap_servers}",
+    cause="Other machines can mount such a file system, and its locks may keep out only processes "
+    "of one machine. Two machines would then write one log.",
+    example={"folder": "/mnt/share/log", "kind": "nfs4"},
+)
 
 
 class FolderUnusable(SinkRefused):
