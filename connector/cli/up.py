@@ -12,7 +12,7 @@ from io import StringIO
 from subprocess import call
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
@@ -21,7 +21,7 @@ from connector.cli.check import check_sources
 from connector.cli.exit_codes import EXIT_INTERRUPTED, errors, say, tell_all, warn
 from connector.cli.log_input import password_of, refuse_contradictions
 from connector.foundation.errors.message import Message, visible
-from connector.foundation.formatting import amount, listed
+from connector.foundation.formatting import abbreviated, amount, clock, listed
 from connector.foundation.settings.sections import KafkaSettings, Settings, SourceSettings
 from connector.lake.lake_folder import PIPELINE, LakeFolder, LakeOptions
 from connector.lake.lake_start import lake_of, login_in_environment, options_of, running
@@ -29,6 +29,7 @@ from connector.stream.status.terminal import render_status
 
 if TYPE_CHECKING:
     from connector.lake.lake_pipeline import LakePipeline
+    from stream_jobs.cuts import Cut
 
 _LOOK_SECONDS = 1.0
 
@@ -139,12 +140,30 @@ def _display(pipeline: LakePipeline) -> Iterator[Callable[[], None]]:
     with Live(console=console, auto_refresh=False, transient=True) as live:
 
         def show() -> None:
-            status, problem = pipeline.status(), pipeline.folder.problem
-            state = "starting …" if status is None else render_status(status)
-            warning = [] if problem is None else [Text(visible(str(problem)), "bold red")]
-            live.update(Group(*warning, state), refresh=True)
+            live.update(picture(pipeline), refresh=True)
 
         yield show
+
+
+def picture(pipeline: LakePipeline) -> RenderableType:
+    """Return what a terminal shows: what is wrong, the last cut, and the state of both programs."""
+    status, problem, cut = pipeline.status(), pipeline.folder.problem, pipeline.last_cut()
+    parts: list[RenderableType] = []
+    if problem is not None:
+        parts.append(Text(visible(str(problem)), "bold red"))
+    if cut is not None:
+        parts.append(_cut_line(cut, 0.0 if status is None else status.at))
+    parts.append(Text("starting …") if status is None else render_status(status))
+    return Group(*parts)
+
+
+def _cut_line(cut: Cut, now: float) -> Text:
+    """Return number, tables, and the latest transaction of a cut with its time at the source."""
+    said = f"{cut.number}: {amount(len(cut.tables), 'table')} at "
+    if cut.source_time_ms is not None:
+        said += f"{clock(cut.source_time_ms / 1000, now)} UTC, "
+    at = abbreviated(cut.gtid) or cut.position
+    return Text.assemble(("last cut  ", "dim"), visible(said + at))
 
 
 class LakeLines:

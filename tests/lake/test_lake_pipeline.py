@@ -9,11 +9,13 @@ import socket
 import threading
 import time
 from contextlib import nullcontext
+from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
-from connector.cli.up import LakeLines
+from connector.cli.up import LakeLines, picture
 from connector.errors import ConfigError, DefiniteError
 from connector.foundation.errors.code import ErrorCode
 from connector.kafka.folder import door
@@ -25,8 +27,10 @@ from connector.replication.server.mysql_server import MysqlServer
 from connector.stream.metrics.source_watch import SourceLog
 from connector.stream.status.model import State
 from local_stack.process import GuardedProcess
-from stream_jobs.cuts import NO_KEY, Cut
+from stream_jobs.cuts import NO_KEY, Cut, CutTable
+from stream_jobs.cuts.cut import CutStore
 from stream_jobs.cuts.state_topics import COPY_FAILED, COPYING
+from stream_jobs.delta.storages import storage_of
 from tests.foundation.errors.texts import shown
 from tests.stream.status.states import facts_in
 from tests.stream_jobs.topics import Kafka
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CUT = Cut("0" * 38, "mysql", None, "binlog.000001:4", None, 0, {}, {})
+TIME_MS = 1_789_999_998_000
+TIME = "14:13:18"
 
 
 @pytest.fixture
@@ -45,6 +51,14 @@ def folder(tmp_path: Path) -> LakeFolder:
     own.write(options)
     own.unlock()
     return own
+
+
+def drawn(pipeline: LakePipeline) -> list[str]:
+    """Return the lines that a terminal shows."""
+    console = Console(width=120, file=StringIO())
+    console.print(picture(pipeline))
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue().splitlines()
 
 
 def no_look() -> None:
@@ -323,3 +337,29 @@ def test_a_full_disk_is_said_once_until_there_was_room(
         monkeypatch.setattr(lake_folder, "_ROOM_BYTES", 0)
         lines.show()
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("gtid", "time_ms", "said"),
+    [
+        ("7d819525:1-77", TIME_MS, f"1 table at {TIME} UTC, 7d819525:1-77"),
+        (None, TIME_MS, f"1 table at {TIME} UTC, binlog.000001:4"),
+        ("7d819525:1-77", None, "1 table at 7d819525:1-77"),
+    ],
+)
+def test_a_terminal_shows_the_last_cut_above_the_state(
+    folder: LakeFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    gtid: str | None,
+    time_ms: int | None,
+    said: str,
+) -> None:
+    pipeline = LakePipeline(folder)
+    monkeypatch.setattr(pipeline, "status", lambda: facts_in(State.STREAMING))
+    assert "last cut" not in "\n".join(drawn(pipeline))
+    tables = {"shop.orders": CutTable("shop/orders", 3, "id")}
+    cut = dataclasses.replace(CUT, number=1, tables=tables, gtid=gtid, source_time_ms=time_ms)
+    assert CutStore(storage_of(str(folder.path))).put(cut)
+    first, *others = drawn(pipeline)
+    assert first == f"last cut  1: {said}"
+    assert "● streaming" in "\n".join(others)
