@@ -135,6 +135,7 @@ kill-test: develop
 	TESTS=all KILL_ROUNDS=20 $(VENV)/bin/python -m pytest -s tests/integration/chaos/test_kill.py $(ARGS)
 
 # Slow: 300 faults on two MySQL servers, a broker and the connector, then the same on MariaDB: docs/chaos.md.
+# ARGS=--folder has a log in a folder in the place of the broker.
 # FAULTS=50, SEED=7 and FLAVOUR=mysql choose; ARGS=--help tells the rest.
 FAULTS ?= 300
 FLAVOUR ?= both

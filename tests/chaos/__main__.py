@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=300, help="of each flavour (%(default)s)")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--flavour", choices=[*FLAVOURS, "both"], default="both")
+    parser.add_argument("--folder", action="store_true", help="a log in a folder, no broker")
     parser.add_argument("--only", default="", help="kinds of faults: parts of names, by |")
     parser.add_argument("--without", default="", help="kinds that are left out, likewise")
     parser.add_argument("--report", type=Path, default=Path("build/chaos.md"))
@@ -41,6 +42,7 @@ def main() -> int:
             folder,
             seed=arguments.seed,
             faults=arguments.faults,
+            folder=arguments.folder,
             only=arguments.only,
             without=arguments.without,
             tell=print,

@@ -40,6 +40,10 @@ class Connector:
         self._streaming |= any(line.get("message") == "streaming" for line in self._lines.read())
         return self._streaming
 
+    def count(self, text: str) -> int:
+        """Return how often it has said a text."""
+        return self.log.read_text(errors="replace").count(text)
+
     def send(self, number: signal.Signals) -> None:
         os.kill(self._process.pid, number)
 

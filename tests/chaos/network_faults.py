@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from tests.chaos.broker_faults import broker_of
 from tests.chaos.kind import Kind
 from tests.chaos.link import End, Link, Side
 from tests.chaos.stage import READ_TIMEOUT_SECONDS, REQUEST_TIMEOUT_SECONDS
@@ -84,7 +85,7 @@ def _on(where: str, links: Callable[[Stage], list[Link]], timeout_seconds: float
     ]
 
 
-NETWORK_FAULTS = (
-    *_on("link to MySQL", lambda stage: stage.pair.links, READ_TIMEOUT_SECONDS),
-    *_on("link to Kafka", lambda stage: [stage.broker.link], REQUEST_TIMEOUT_SECONDS),
+SOURCE_LINK_FAULTS = _on("link to MySQL", lambda stage: stage.pair.links, READ_TIMEOUT_SECONDS)
+BROKER_LINK_FAULTS = _on(
+    "link to Kafka", lambda stage: [broker_of(stage).link], REQUEST_TIMEOUT_SECONDS
 )

@@ -29,7 +29,8 @@ def _lines(outcome: Outcome) -> list[str]:
         f"Seed {outcome.seed}: {outcome.faults} faults in {outcome.seconds / 60:.1f} minutes, "
         f"{transactions:,} transactions, {records:,} records, {outcome.checkpoints} checkpoints."
     )
-    lines = [f"## {outcome.flavour}", "", summary, ""]
+    place = ", the log in a folder" if outcome.folder else ""
+    lines = [f"## {outcome.flavour}{place}", "", summary, ""]
     if outcome.failure:
         lines += ["**FAILED**", "", "```", outcome.failure, "```", ""]
     else:

@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
+from tests.chaos.broker import Broker
+from tests.chaos.broker_faults import BROKER_FAULTS, DISK_FAULT
 from tests.chaos.failure import ChaosFailure
-from tests.chaos.network_faults import NETWORK_FAULTS
-from tests.chaos.process_faults import DISK_FAULT, PROCESS_FAULTS
+from tests.chaos.folder_faults import FOLDER_DISK_FAULT, FOLDER_FAULTS
+from tests.chaos.log_folder import LogFolder
+from tests.chaos.network_faults import BROKER_LINK_FAULTS, SOURCE_LINK_FAULTS
+from tests.chaos.process_faults import PROCESS_FAULTS
 from tests.chaos.source_faults import SOURCE_FAULTS
 from tests.chaos.stage import Stage
 
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.chaos.kind import Kind
+    from tests.chaos.log import Log
     from tests.chaos.replication import Flavour
     from tests.chaos.verdict import Verdict
 
@@ -36,6 +41,7 @@ class Outcome:
 
     flavour: str
     seed: int
+    folder: bool = False  # whether the log is in a folder, without a broker
     faults: int = 0
     seconds: float = 0.0
     # By kind: of each round the seconds of recovery, None where the next fault came before.
@@ -53,26 +59,31 @@ def run(
     *,
     seed: int,
     faults: int,
+    folder: bool = False,
     only: str = "",
     without: str = "",
     tell: Callable[[str], None],
 ) -> Outcome:
     """Let `faults` faults strike; a failure is part of what is returned.
 
-    Kinds of faults are used whose names hold one of the parts of `only`, which `|` separates, and
-    none of those of `without`.
+    The log is in a `folder`, or in a broker. Kinds of faults are used whose names hold one of the
+    parts of `only`, which `|` separates, and none of those of `without`.
     """
-    outcome = Outcome(flavour.shown, seed)
-    every = (*PROCESS_FAULTS, DISK_FAULT, *NETWORK_FAULTS, *SOURCE_FAULTS)
+    outcome = Outcome(flavour.shown, seed, folder)
+    disk_fault = FOLDER_DISK_FAULT if folder else DISK_FAULT
+    of_log = FOLDER_FAULTS if folder else (*BROKER_FAULTS, *BROKER_LINK_FAULTS)
+    every = (*PROCESS_FAULTS, *of_log, disk_fault, *SOURCE_LINK_FAULTS, *SOURCE_FAULTS)
     choice = [kind for kind in every if _is_named(kind, only, without)]
     begin = time.monotonic()
-    stage = Stage(flavour, directory, seed, own_disk=DISK_FAULT in choice)
+    place, own_disk = directory / "log", disk_fault in choice
+    log: Log = LogFolder(place, own_disk=own_disk) if folder else Broker(place, own_disk=own_disk)
+    stage = Stage(flavour, directory, seed, log)
     last: deque[str] = deque(maxlen=_TOLD)
     try:
         stage.start()
-        if DISK_FAULT in choice and stage.broker.disk_refused:
-            choice.remove(DISK_FAULT)
-            outcome.left_out[DISK_FAULT.name] = stage.broker.disk_refused
+        if disk_fault in choice and log.disk.refused:
+            choice.remove(disk_fault)
+            outcome.left_out[disk_fault.name] = log.disk.refused
         for kind in _schedule(choice, faults, Random(seed)):
             _strike(stage, outcome, kind, last, tell)
         outcome.verdicts = [*stage.closed, stage.checkpoint()]

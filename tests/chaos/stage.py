@@ -1,4 +1,4 @@
-"""Two servers, a broker, the connector between them, writers before and a consumer behind it."""
+"""Two servers, a log, the connector between them, writers before and a consumer behind it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaError
 
 from local_stack import Endpoint, connect
-from tests.chaos.broker import Broker
 from tests.chaos.connector_process import Connector
 from tests.chaos.failure import ChaosFailure
 from tests.chaos.gate import Gate
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.chaos.link import Link
+    from tests.chaos.log import Log
     from tests.chaos.replication import Flavour
 
 WRITERS = 4
@@ -50,15 +50,14 @@ class Stage:
         flavour: Flavour,
         directory: Path,
         seed: int,
-        *,
-        own_disk: bool,
+        log: Log,
     ) -> None:
         self.flavour = flavour
         self.directory = directory
         self.chance = Random(seed)
         self.gate = Gate()
         self.pair = Pair(flavour, directory)
-        self.broker = Broker(directory / "kafka", own_disk=own_disk)
+        self.log = log
         self.writers = [
             Writer(number, self.chance.randrange(2**32), self.gate, self.pair)
             for number in range(1, WRITERS + 1)
@@ -73,7 +72,7 @@ class Stage:
         """Start servers, writers and the connector; raises ChaosFailure."""
         (self.directory / "connector").mkdir()
         self.pair.start()
-        self.broker.start()
+        self.log.start()
         self.begin_generation()
         for writer in self.writers:
             writer.start()
@@ -86,7 +85,7 @@ class Stage:
         if self._instances:
             self.connector.kill()
             self.reader.stop()
-        self.broker.stop(keep_data=keep_data)
+        self.log.stop(keep_data=keep_data)
         self.pair.stop()
 
     def begin_generation(self) -> None:
@@ -104,7 +103,7 @@ class Stage:
         for writer in self.writers:
             writer.begin(self.database)
         self.config = self._write_config(self.pair.links)
-        self.reader = TopicReader(self.broker.direct, self.name, self.database)
+        self.reader = TopicReader(self.log.client, self.name, self.database)
         self.reader.start()
         self.connector = self.new_connector()
 
@@ -235,7 +234,7 @@ class Stage:
         return write_config(
             self.directory,
             Endpoint("127.0.0.1", first.port, USER, PASSWORD),
-            Endpoint("127.0.0.1", self.broker.link.port),
+            self.log.endpoint,
             self.name,
             self.database,
             source__failover_hosts=[link.address for link in others],
@@ -264,7 +263,7 @@ class Stage:
 
     def _ends(self, isolation_level: str) -> dict[TopicPartition, int]:
         consumer = KafkaConsumer(
-            bootstrap_servers=self.broker.direct,
+            **self.log.client,
             isolation_level=isolation_level,
             group_id=None,
             request_timeout_ms=5000,

@@ -21,7 +21,7 @@ class Topics:
     """A reader that is given records by hand."""
 
     def __init__(self) -> None:
-        self.reader = TopicReader("", "p", "d")
+        self.reader = TopicReader({}, "p", "d")
         self._offset = 0
 
     def show(self, seq: int, op: str, n: int, key: int = ROW.key) -> None:

@@ -25,7 +25,7 @@ from connector.foundation.contract import (
 from tests.chaos.tables import TABLES, RowId, id_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tests.chaos.ledger import Change
 
@@ -40,8 +40,9 @@ class TopicReader:
     `lock` is held while a batch of records is taken in.
     """
 
-    def __init__(self, bootstrap: str, prefix: str, database: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, client: Mapping[str, Any], prefix: str, database: str) -> None:
+        """Read with these settings of a client the topics of a prefix and a database."""
+        self._client = client
         self._prefix = prefix
         self._tables = {row_topic(prefix, database, table): table for table in TABLES}
         self._progress_topic = control_topic(prefix, PROGRESS_TOPIC_SUFFIX)
@@ -97,7 +98,7 @@ class TopicReader:
             try:
                 self._consume()
             except (KafkaError, OSError):
-                # The broker was killed, perhaps while it was asked for the first time.
+                # Who serves the log was killed, perhaps while it was asked for the first time.
                 self._stop.wait(_RETRY_SECONDS)
             except Exception as error:  # noqa: BLE001  # told where the run is watched
                 self.error = error
@@ -105,7 +106,7 @@ class TopicReader:
 
     def _consume(self) -> None:
         consumer = KafkaConsumer(
-            bootstrap_servers=self._bootstrap,
+            **self._client,
             isolation_level="read_committed",
             enable_auto_commit=False,
             group_id=None,

@@ -36,6 +36,11 @@ class FolderBroker(KafkaBroker):
 
     name = "log folder"
 
+    def __init__(self, directory: Path, folder: Path | None = None) -> None:
+        """Keep what the process says in `directory`; the log is in `folder`, or there, too."""
+        super().__init__(directory)
+        self._folder = folder or self.directory / "log"
+
     def start(self) -> Endpoint:
         # Whether it answers is read there.
         self.log.unlink(missing_ok=True)
@@ -51,14 +56,15 @@ class FolderBroker(KafkaBroker):
         answers = self.log.exists() and "serves" in self.log.read_text()
         return FolderEndpoint(self._folder) if answers else None
 
-    @property
-    def _folder(self) -> Path:
-        return self.directory / "log"
-
 
 def use_folders() -> None:
     """Let each test skip itself that starts a real broker, and leave folders to other processes."""
     KafkaBroker._prepare = _skip  # type: ignore[method-assign, assignment]
+    leave_folders()
+
+
+def leave_folders() -> None:
+    """Let this process serve no folder."""
     door._serve = _wait  # type: ignore[assignment]
 
 

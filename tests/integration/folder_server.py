@@ -8,18 +8,27 @@ from __future__ import annotations
 
 import signal
 import sys
-from contextlib import suppress
+import time
 from pathlib import Path
+from typing import Final
 
 from connector.kafka.failures import BrokersUnreachable
 from connector.kafka.folder import door
+
+# As long as the disk is full, nobody can open the log.
+_PAUSE_SECONDS: Final = 0.05
 
 
 def main(folder: Path) -> None:
     """Serve until SIGTERM comes."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     while True:
-        with suppress(BrokersUnreachable), door.connect(folder) as connection:
+        try:
+            connection = door.connect(folder)
+        except BrokersUnreachable:
+            time.sleep(_PAUSE_SECONDS)
+            continue
+        with connection:
             print("serves", flush=True)
             connection.recv(1)
 

@@ -21,6 +21,9 @@ KINDS = (
 )
 
 
+OF_FOLDER = f"{KINDS}|server of the log|log: disk full"
+
+
 @full_only
 @pytest.mark.server
 @pytest.mark.kafka
@@ -28,12 +31,24 @@ KINDS = (
 def test_every_committed_change_is_there_once_and_in_order_whatever_dies(
     flavour: str, tmp_path: Path
 ) -> None:
+    assert_kept(flavour, tmp_path, KINDS, folder=False)
+
+
+@full_only
+@pytest.mark.server
+@pytest.mark.parametrize("flavour", list(FLAVOURS))
+def test_the_same_holds_for_a_log_in_a_folder(flavour: str, tmp_path: Path) -> None:
+    assert_kept(flavour, tmp_path, OF_FOLDER, folder=True)
+
+
+def assert_kept(flavour: str, directory: Path, kinds: str, *, folder: bool) -> None:
     outcome = run(
         FLAVOURS[flavour](),
-        tmp_path,
+        directory,
         seed=random.randrange(2**32),
         faults=FAULTS,
-        only=KINDS,
+        folder=folder,
+        only=kinds,
         tell=print,
     )
 
