@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from benchmarks.decode import FILTERED, UNFILTERED
 from benchmarks.performance_page import BEGIN, END, summary, update_page
 from benchmarks.process import Usage
-from benchmarks.targets import Target, targets
+from benchmarks.targets import MIMALLOC, RUST_JSON, Target, targets
 from benchmarks.watch import Phase, Sample
 
 if TYPE_CHECKING:
@@ -42,6 +43,19 @@ def test_only_what_was_measured_has_a_bound() -> None:
         "1.09 x",
         "yes",
     ]
+
+
+def test_rust_has_a_bound_with_each_allocator() -> None:
+    rates = {"binlog-connector envelope": 30.0, RUST_JSON: 15.0, MIMALLOC: 20.0}
+    file = {"decoders": {name: {"rows_per_s": rate} for name, rate in rates.items()}}
+    fleet = {"decoders": {name: {"mb_per_s": 1.0} for name in (FILTERED, UNFILTERED)}}
+    decode = {"files": {"oltp": file, "bulk": file, "fleet": fleet}}
+
+    found = {target.what: target.measured for target in targets({"decode": decode})}
+
+    assert found[f"oltp: envelope to {RUST_JSON}"] == 2.0
+    assert found[f"oltp: envelope to {MIMALLOC}"] == 1.5
+    assert found["bulk: envelope to the best of Rust, Go, Java"] == 1.5
 
 
 def test_the_page_changes_between_the_marks_alone(tmp_path: Path) -> None:
