@@ -1,8 +1,8 @@
 """`python -m benchmarks [SUBCOMMAND …] [--quick]`: measure, and tell.
 
 Without subcommands all of them, which takes about an hour, and BENCHMARKS.md and
-docs/performance.md are written. `mirror` alone takes half an hour, `tools` alone ten minutes; each
-writes its own part of both documents.
+docs/performance.md are written. `mirror` alone takes half an hour, `tools` and `lake` alone ten
+minutes each; each writes its own part of both documents.
 `make bench ARGS="decode --quick"` measures a part, on small data; the documents are then left
 alone, and the tables go to standard output. `report` alone measures nothing, and writes the
 documents of the last results. Only one process measures at a time; a second one ends at once.
@@ -35,7 +35,14 @@ from benchmarks.page import measure_page
 from benchmarks.process import RunFailed, say
 from benchmarks.replay import measure_replay
 from benchmarks.replica import measure_replica
-from benchmarks.report import SUBCOMMANDS, write_mirror, write_report, write_tools, write_verify
+from benchmarks.report import (
+    SUBCOMMANDS,
+    write_lake,
+    write_mirror,
+    write_report,
+    write_tools,
+    write_verify,
+)
 from benchmarks.snapshot import measure_snapshot
 from benchmarks.snapshot_many import measure_many_copies
 from benchmarks.tools import measure_tools
@@ -51,11 +58,18 @@ if TYPE_CHECKING:
 
 QUICK_SCALE = 0.05
 # They print what they measure, and the documents do not have it.
-_PRINTED = ("replica", "formats", "mirror-formats", "page", "pace", "first-load", "lake")
+_PRINTED = ("replica", "formats", "mirror-formats", "page", "pace", "first-load")
+# Each writes its own part of the documents, if it alone was measured.
+_WRITERS = {
+    "mirror": write_mirror,
+    "tools": write_tools,
+    "verify": write_verify,
+    "lake": write_lake,
+}
 # What `--tables` is for.
 _SMALL_TABLES = {"mirror", "snapshot", "verify"}
 # These need no server with data.
-_WITHOUT_DATA = {*_PRINTED, "mirror", "report", "verify"} - {"formats", "lake", "page"}
+_WITHOUT_DATA = {*_PRINTED, "mirror", "report", "verify"} - {"formats", "page"}
 
 
 def _arguments() -> argparse.Namespace:
@@ -143,6 +157,7 @@ def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> No
         "verify": lambda _: measure_verify(
             home, arguments.rows or int(ROWS * arguments.scale), compiled
         ),
+        "lake": lambda data: measure_lake(home, data, arguments.runs, arguments.seconds, compiled),
     }
     without_data = _WITHOUT_DATA | (_SMALL_TABLES if arguments.tables else set())
     data = {} if set(wanted) <= without_data else load_data(home)
@@ -165,7 +180,6 @@ def _measure(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> No
         "first-load": lambda: measure_first_load(
             home, arguments.rows or int(LOADED_ROWS * arguments.scale), compiled
         ),
-        "lake": lambda: measure_lake(home, data, arguments.runs, arguments.seconds, compiled),
     }
     for name in _PRINTED:
         if name in wanted:
@@ -208,12 +222,10 @@ def _tell(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> int:
     failed = (home.load("mirror") or {}).get("failed", {}) if "mirror" in wanted else {}
     for part, why in failed.items():
         say(f"mirror, {part}: failed: {why}")
-    if wanted == ["mirror"] and not is_small:
-        write_mirror(home)
-    if wanted == ["tools"] and not is_small:
-        write_tools(home)
-    if wanted == ["verify"] and not is_small and arguments.rows is None:
-        write_verify(home)
+    if len(wanted) == 1 and not is_small and arguments.rows is None:
+        write = _WRITERS.get(wanted[0])
+        if write is not None:
+            write(home)
     return 1 if problems or failed else 0
 
 

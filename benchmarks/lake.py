@@ -58,7 +58,10 @@ def measure_lake(
     home: Home, data: dict[str, DataFile], runs: int, seconds: float, compiled: Compiled
 ) -> dict[str, Any]:
     """Return the figures of both ways, and print them; each state is held for `seconds`."""
-    figures: dict[str, Any] = {"into_log": _into_logs(home, data, runs, compiled)}
+    figures: dict[str, Any] = {
+        "into_log": _into_logs(home, data, runs, compiled),
+        "compiled": compiled == "require",
+    }
     for way, measure in (("folder", _without_broker), ("kafka", _with_broker)):
         folder = home.folder("lake")
         shutil.rmtree(folder)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _TIMES_WITH_A_DIGIT = 10
 
@@ -20,3 +20,12 @@ def as_fast(ratio: float) -> str:
     """Return how many times as fast something is, for people."""
     number = f"{ratio:.1f}" if ratio < _TIMES_WITH_A_DIGIT else f"{ratio:,.0f}"
     return f"{number} x as fast"
+
+
+def where(result: Mapping[str, Any]) -> str:
+    """Return when and on what a result was measured, without a full stop."""
+    mode = "compiled" if result["compiled"] else "interpreted"
+    return (
+        f"{result['at'][:10]}, {result['cpu']}, {result['cores']} cores, "
+        f"{result['memory_gib']} GiB, Linux {result['kernel']}, {result['python']}; ours {mode}"
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.markdown import as_fast, table
+from benchmarks.markdown import as_fast, table, where
 from benchmarks.mirror_report import (
     mirror_cluster,
     mirror_hot,
@@ -87,16 +87,11 @@ def mirror_text(mirror: dict[str, Any], last: str | None) -> str:
 def _part_text(mirror: dict[str, Any], part: str) -> str:
     """Return what was measured of one part, and where, with marks."""
     # Parts that were kept may be older, and then do not have this themselves.
-    machine = mirror | mirror[part]
-    mode = "compiled" if machine["compiled"] else "interpreted"
-    where = (
-        f"{machine['at'][:10]}, {machine['cpu']}, {machine['cores']} cores, "
-        f"{machine['memory_gib']} GiB, Linux {machine['kernel']}, {machine['python']}; ours {mode}."
-    )
+    measured = f"{where(mirror | mirror[part])}."
     rows = [each.row() for each in mirror_targets({part: mirror[part]})]
     targets = table(["", "wanted", "measured", "met"], rows)
     begin, end = _marks(part)
-    return "\n\n".join([begin, where, targets, _TABLES[part](mirror), end])
+    return "\n\n".join([begin, measured, targets, _TABLES[part](mirror), end])
 
 
 def _marks(part: str) -> tuple[str, str]:

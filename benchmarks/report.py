@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.builds import SOURCES
 from benchmarks.decoders import LIMIT_MB
 from benchmarks.home import REPOSITORY
+from benchmarks.lake_documents import BEGIN as LAKE_BEGIN
+from benchmarks.lake_documents import END as LAKE_END
+from benchmarks.lake_documents import lake_summary, lake_text
 from benchmarks.markdown import as_fast, table
 from benchmarks.mirror_documents import (
     block_of,
@@ -18,7 +21,7 @@ from benchmarks.mirror_documents import (
 )
 from benchmarks.performance_page import END, PAGE, summary, update_page
 from benchmarks.process import say
-from benchmarks.targets import mirror_targets, targets, tools_targets
+from benchmarks.targets import lake_targets, mirror_targets, targets, tools_targets
 from benchmarks.tools_documents import BEGIN as TOOLS_BEGIN
 from benchmarks.tools_documents import END as TOOLS_END
 from benchmarks.tools_documents import tools_summary, tools_text
@@ -42,6 +45,7 @@ SUBCOMMANDS = (
     "tools",
     "mirror",
     "verify",
+    "lake",
 )
 DOCUMENT = REPOSITORY / "BENCHMARKS.md"
 
@@ -70,6 +74,8 @@ def write_report(home: Home, *, publish: bool) -> None:
         bounds += mirror_targets(mirror)
     if tools := results["tools"]:
         bounds += tools_targets(tools)
+    if lake := results["lake"]:
+        bounds += lake_targets(lake)
     if publish:
         DOCUMENT.write_text(document)
         update_page(summary(results))
@@ -78,6 +84,8 @@ def write_report(home: Home, *, publish: bool) -> None:
         if tools:
             put_block(PAGE, tools_summary(tools), END)
         write_verify(home)
+        if lake:
+            put_block(PAGE, lake_summary(lake), END)
     else:
         sys.stdout.write(document)
     missed = [bound.what for bound in bounds if not bound.met]
@@ -99,6 +107,13 @@ def write_verify(home: Home) -> None:
         put_block(DOCUMENT, verify_text(verify), "")
         put_block(PAGE, verify_summary(verify), END)
         put_block(README, verify_line(verify), AFTER)
+
+
+def write_lake(home: Home) -> None:
+    """Write the figures of `up` into both documents, and leave the others there."""
+    if lake := home.load("lake"):
+        put_block(DOCUMENT, lake_text(lake), "")
+        put_block(PAGE, lake_summary(lake), END)
 
 
 def write_mirror(home: Home) -> None:
@@ -131,19 +146,15 @@ def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:
         parts += ["## Memory", _memory(memory)]
     if large := results["large"]:
         parts += ["## A large transaction, a large event", _large(large)]
-    tools = results["tools"]
-    kept = tools_text(tools) if tools else block_of(DOCUMENT, TOOLS_BEGIN, TOOLS_END)
-    if kept:
-        parts.append(kept)
-    verify = results["verify"]
-    kept = verify_text(verify) if verify else block_of(DOCUMENT, VERIFY_BEGIN, VERIFY_END)
-    if kept:
-        parts.append(kept)
-    mirror = results["mirror"]
     # What was measured elsewhere stays.
-    block = mirror_text(mirror, block_of(DOCUMENT)) if mirror else block_of(DOCUMENT)
-    if block:
-        parts.append(block)
+    tools, verify, lake, mirror = (results[name] for name in ("tools", "verify", "lake", "mirror"))
+    blocks = [
+        tools_text(tools) if tools else block_of(DOCUMENT, TOOLS_BEGIN, TOOLS_END),
+        verify_text(verify) if verify else block_of(DOCUMENT, VERIFY_BEGIN, VERIFY_END),
+        lake_text(lake) if lake else block_of(DOCUMENT, LAKE_BEGIN, LAKE_END),
+        mirror_text(mirror, block_of(DOCUMENT)) if mirror else block_of(DOCUMENT),
+    ]
+    parts += [block for block in blocks if block]
     return "\n\n".join(parts) + "\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.decoders import LIMIT_MB
-from benchmarks.markdown import as_fast, table
+from benchmarks.markdown import as_fast, table, where
 from benchmarks.targets import tools_targets
 from benchmarks.tools import (
     FILTERED,
@@ -43,12 +43,7 @@ _RIVALS = {
 
 def tools_text(tools: dict[str, Any]) -> str:
     """Return all tables of the tools, with marks."""
-    mode = "compiled" if tools["compiled"] else "interpreted"
-    where = (
-        f"{tools['at'][:10]}, {tools['cpu']}, {tools['cores']} cores, {tools['memory_gib']} GiB, "
-        f"Linux {tools['kernel']}, {tools['python']}; ours {mode}; a log of {tools['mb']:.0f} MB, "
-        f"{tools['changes']:,} changed rows."
-    )
+    measured = f"{where(tools)}; a log of {tools['mb']:.0f} MB, {tools['changes']:,} changed rows."
     bounds = [each.row() for each in tools_targets(tools)]
     rows = [
         [
@@ -61,7 +56,7 @@ def tools_text(tools: dict[str, Any]) -> str:
         for name, each in tools["commands"].items()
     ]
     head = ["", "CPU s (median)", "MB of the log a second", "MB written", "peak RSS MB"]
-    parts = [BEGIN, "## The tools", _INTRODUCTION, where]
+    parts = [BEGIN, "## The tools", _INTRODUCTION, measured]
     parts += [table(["", "wanted", "measured", "met"], bounds), table(head, rows), END]
     return "\n\n".join(parts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from benchmarks.home import REPOSITORY
-from benchmarks.markdown import as_fast, table
+from benchmarks.markdown import as_fast, table, where
 from benchmarks.targets import verify_targets
 
 BEGIN: Final = '<!-- verify: written by make bench ARGS="verify" -->'
@@ -50,12 +50,7 @@ _GIGA: Final = 1e9
 
 def verify_text(verify: dict[str, Any]) -> str:
     """Return all tables of `verify`, with marks."""
-    mode = "compiled" if verify["compiled"] else "interpreted"
-    where = (
-        f"{verify['at'][:10]}, {verify['cpu']}, {verify['cores']} cores, {verify['memory_gib']} "
-        f"GiB, Linux {verify['kernel']}, {verify['python']}; ours {mode}; {verify['rows']:,} rows "
-        "of `orders`."
-    )
+    measured = f"{where(verify)}; {verify['rows']:,} rows of `orders`."
     rows = [
         [
             name.format(**verify),
@@ -72,7 +67,7 @@ def verify_text(verify: dict[str, Any]) -> str:
     ]
     head = ["", "rows", "rows/s", "GB/h", "CPU s", "CPU s of the source", "MB of the source"]
     bounds = [each.row() for each in verify_targets(verify)]
-    parts = [BEGIN, "## verify", _INTRODUCTION.format(**verify), where]
+    parts = [BEGIN, "## verify", _INTRODUCTION.format(**verify), measured]
     parts += [table(["", "wanted", "measured", "met"], bounds)]
     parts += [table([*head, "peak MB"], rows), END]
     return "\n\n".join(parts)
