@@ -2,6 +2,7 @@
 
 Each job runs once, so that everything is loaded and cached, and a second time to be counted.
 Callgrind, in which this runs, begins to count when it is told to, and writes a file for each job.
+`benchmarks.timed_jobs` takes the time of the same jobs.
 
 ========= ========================================================================================
 `decode`  every column of every image as a Python value
@@ -94,9 +95,8 @@ def _control(*arguments: str) -> None:
     )
 
 
-def main() -> None:
-    """Run each job twice, the second time counted."""
-    compressed, folder = map(Path, sys.argv[1:])
+def jobs_of(compressed: Path, folder: Path) -> dict[str, Callable[[], object]]:
+    """Unpack a log into a folder, and return the jobs over it, each of which has run once."""
     log = folder / compressed.stem
     with compressed.open("rb") as source, log.open("wb") as plain:
         shutil.copyfileobj(zstandard.ZstdDecompressor().stream_reader(source), plain)
@@ -110,6 +110,13 @@ def main() -> None:
     }
     for job in jobs.values():
         job()
+    return jobs
+
+
+def main() -> None:
+    """Let Callgrind count each job."""
+    compressed, folder = map(Path, sys.argv[1:])
+    jobs = jobs_of(compressed, folder)
     _control("--instr=on")
     for name, job in jobs.items():
         _control("--zero")

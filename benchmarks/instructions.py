@@ -4,16 +4,16 @@ Time says little on a machine that others use, too; the instructions of a job ar
 time, to a thousandth. Valgrind's Callgrind counts them, for four jobs over a log of 1.1 MB, in a
 copy of the sources that is compiled with little optimisation, in which functions keep their names.
 `instructions.json` has what was counted before, and by which compiler and Python: others make other
-code, and nothing is compared.
+code. Where valgrind, the compiler or this Python is missing, the CPU time of the same jobs is
+compared with that of a reference job (`benchmarks.job_times`).
 
-    --record   write what is counted now into instructions.json
+    --record   write what is counted and timed now into instructions.json
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import re
 import shutil
@@ -24,50 +24,54 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from benchmarks.job_sources import LOG, JobSources
+from benchmarks.job_times import (
+    FUNCTIONS_SHOWN,
+    GROWTH_MAX,
+    PREFIX,
+    compare_times,
+    grown_functions,
+    kind_of,
+    ratios,
+    record_times,
+    shares,
+)
 from benchmarks.process import say
 
-_PROJECT: Final = Path(__file__).parents[1]
 RECORDED: Final = Path(__file__).with_suffix(".json")
-_LOG: Final = Path(__file__).parent / "workload" / "instructions.000001.zst"
-# What the build and the jobs need.
-_SOURCES: Final = ("connector", "stream_jobs", "benchmarks", "setup.py", "extension_cache.py")
-_PROJECT_FILES: Final = ("pyproject.toml", "README.md", "LICENSE")
-_FLAGS: Final = "-O1"
-GROWTH_MAX: Final = 1.05
 # A smaller part of a job is in nobody's way.
 _SHARE_MIN: Final = 0.002
-_FUNCTIONS_SHOWN: Final = 5
 # Those of templates in C++ are longer.
 _NAME_CHARACTERS_MAX: Final = 80
 _MILLION: Final = 1e6
 _DESCRIPTION = re.compile(r"desc: Trigger: .*?(\w+)$")
 _NAME = re.compile(r"c?fn=\((\d+)\)(?: (.*))?$")
 _COST = re.compile(r"[-+*\d]\S* (\d+)$")
+_MEANT: Final = "if that is meant to be: make instructions ARGS=--record"
 
 Counts = dict[str, Counter[str]]
 
 
 def main() -> int:
-    """Count, and compare or record; return the exit code."""
+    """Count, or take times, and compare or record; return the exit code."""
     parser = argparse.ArgumentParser(
         prog="benchmarks.instructions", description="Count the instructions of four jobs."
     )
     parser.add_argument("--record", action="store_true", help="write them into instructions.json")
     arguments = parser.parse_args()
-    own = _toolchain()
-    if own is None:
-        say("instructions: not counted, because valgrind or gcc is not installed")
-        return 0
     recorded = json.loads(RECORDED.read_text())
-    if not arguments.record and own != recorded["toolchain"]:
-        say(f"instructions: not compared: they were recorded by {recorded['toolchain']}, not {own}")
-        return 0
+    gcc = _gcc()
+    can_count = gcc is not None and shutil.which("valgrind") is not None
+    own = {"gcc": gcc, "python": platform.python_version()}
     with TemporaryDirectory() as folder:
-        counts = _count(Path(folder))
-    if arguments.record:
-        _record(own, counts)
-        return 0
-    lines, is_good = compare(recorded["jobs"], counts)
+        sources = JobSources(Path(folder), compiled=gcc is not None)
+        if arguments.record:
+            _record(recorded, sources, own, can_count=can_count)
+            return 0
+        if can_count and own == recorded["toolchain"]:
+            lines, is_good = compare(recorded["jobs"], _count(sources))
+        else:
+            lines, is_good = compare_by_time(recorded, sources, compiled=gcc is not None)
     for line in lines:
         say(line)
     return 0 if is_good else 1
@@ -91,12 +95,46 @@ def compare(recorded: dict[str, dict[str, Any]], counts: Counts) -> tuple[list[s
         lines += [
             f"  {function}: {recorded[name]['functions'].get(function, 0) / _MILLION:.1f}"
             f" -> {functions[function] / _MILLION:.1f} million"
-            for function, more in growth.most_common(_FUNCTIONS_SHOWN)
+            for function, more in growth.most_common(FUNCTIONS_SHOWN)
             if more > 0
         ]
     if not is_good:
-        lines.append("if that is meant to be: make instructions ARGS=--record")
+        lines.append(_MEANT)
     return lines, is_good
+
+
+def compare_by_time(
+    recorded: dict[str, Any], sources: JobSources, *, compiled: bool
+) -> tuple[list[str], bool]:
+    """Return what to say of the CPU times, and whether no job takes more than GROWTH_MAX."""
+    toolchain = "gcc {gcc}, Python {python}".format(**recorded["toolchain"])
+    lines = [f"instructions: CPU time is compared; valgrind with {toolchain} would count"]
+    kind = kind_of(compiled=compiled)
+    before = recorded["times"].get(kind)
+    if before is None:
+        lines.append(
+            f"error: no times were recorded for {kind}; run make instructions ARGS=--record with "
+            "the sources that these are compared with, and then again with these"
+        )
+        return lines, False
+    told, grown = compare_times(before, lambda: ratios(sources))
+    lines += told
+    for job, growth in grown.items():
+        lines.append(f"error: {job} takes more than {GROWTH_MAX:g} of the time that was recorded")
+        now = shares(sources, job) if before[job]["shares"] else None
+        if now is None:
+            lines.append(
+                f"  which function has grown: make instructions names it with valgrind and "
+                f"{toolchain}, or with perf and gcc"
+            )
+        else:
+            lines += [
+                "  what has grown most:",
+                *grown_functions(before[job]["shares"], now, growth),
+            ]
+    if grown:
+        lines.append(_MEANT)
+    return lines, not grown
 
 
 def read_counts(lines: list[str]) -> tuple[str, Counter[str]]:
@@ -113,7 +151,7 @@ def read_counts(lines: list[str]) -> tuple[str, Counter[str]]:
         elif named := _NAME.match(line):
             number, name = named.groups()
             if name is not None:
-                names[number] = name.removeprefix("CPyDef_")[:_NAME_CHARACTERS_MAX]
+                names[number] = name.removeprefix(PREFIX)[:_NAME_CHARACTERS_MAX]
             if line.startswith("fn="):
                 function = names[number]
         elif line.startswith("calls="):
@@ -126,8 +164,9 @@ def read_counts(lines: list[str]) -> tuple[str, Counter[str]]:
     return job, counts
 
 
-def _toolchain() -> dict[str, str] | None:
-    if shutil.which("valgrind") is None or shutil.which("gcc") is None:
+def _gcc() -> str | None:
+    """Return the version of the compiler; None without one."""
+    if shutil.which("gcc") is None:
         return None
     gcc = subprocess.run(
         ["gcc", "-dumpfullversion"],
@@ -135,51 +174,43 @@ def _toolchain() -> dict[str, str] | None:
         capture_output=True,
         text=True,
     )
-    return {"gcc": gcc.stdout.strip(), "python": platform.python_version()}
+    return gcc.stdout.strip()
 
 
-def _count(folder: Path) -> Counts:
-    _copy(folder)
-    environment = os.environ | {
-        "CFLAGS": _FLAGS,
-        "CONNECTOR_COMPILED": "require",
-        "PYTHONHASHSEED": "0",
-        "PYTHONPATH": str(folder),
-    }
-    build = [f"{sys.prefix}/build/bin/python", "setup.py", "--quiet", "build_ext", "--inplace"]
-    subprocess.run(build, cwd=folder, env=environment, check=True)
+def _count(sources: JobSources) -> Counts:
     command = ["valgrind", "--quiet", "--tool=callgrind", "--instr-atstart=no"]
-    command += [f"--callgrind-out-file={folder}/counts"]
-    command += [sys.executable, "-m", "benchmarks.instruction_jobs", str(_LOG), str(folder)]
-    subprocess.run(command, cwd=folder, env=environment, check=True)
-    files = sorted(folder.glob("counts.*"))
+    command += [f"--callgrind-out-file={sources.folder}/counts"]
+    command += [sys.executable, "-m", "benchmarks.instruction_jobs", str(LOG), str(sources.folder)]
+    sources.call(*command)
+    files = sorted(sources.folder.glob("counts.*"))
     return dict(read_counts(file.read_text().splitlines()) for file in files)
 
 
-def _copy(folder: Path) -> None:
-    """Copy what is measured: what is compiled in place may have been compiled with other flags."""
-    unwanted = shutil.ignore_patterns("*.so", "__pycache__", "rivals")
-    for name in (*_SOURCES, *_PROJECT_FILES):
-        source = _PROJECT / name
-        if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=unwanted)
-        elif source.exists():
-            shutil.copy(source, folder)
+def _record(
+    recorded: dict[str, Any], sources: JobSources, toolchain: dict[str, Any], *, can_count: bool
+) -> None:
+    if can_count:
+        recorded["toolchain"] = toolchain
+        recorded["jobs"] = {name: _counted(name, own) for name, own in _count(sources).items()}
+    compiled = toolchain["gcc"] is not None
+    recorded["times"][kind_of(compiled=compiled)] = record_times(sources, compiled=compiled)
+    if compiled:
+        with TemporaryDirectory() as folder:
+            plain = JobSources(Path(folder), compiled=False)
+            recorded["times"][kind_of(compiled=False)] = record_times(plain, compiled=False)
+    RECORDED.write_text(json.dumps(recorded, indent=1) + "\n")
 
 
-def _record(toolchain: dict[str, str], counts: Counts) -> None:
-    jobs = {}
-    for name, functions in counts.items():
-        total = functions.total()
-        largest = {
-            function: count
-            for function, count in functions.most_common()
-            if count >= _SHARE_MIN * total
-        }
-        jobs[name] = {"total": total, "functions": largest}
-        say(f"instructions, {name}: {total / _MILLION:.1f} million")
-    document = {"toolchain": toolchain, "jobs": jobs}
-    RECORDED.write_text(json.dumps(document, indent=1) + "\n")
+def _counted(name: str, functions: Counter[str]) -> dict[str, Any]:
+    """Say what a job takes, and return what is recorded of it."""
+    total = functions.total()
+    say(f"instructions, {name}: {total / _MILLION:.1f} million")
+    largest = {
+        function: count
+        for function, count in functions.most_common()
+        if count >= _SHARE_MIN * total
+    }
+    return {"total": total, "functions": largest}
 
 
 if __name__ == "__main__":
