@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verification.checksums import Checksums, ServerChecksums
-from verification.key_ranges import EqualRanges, KeyRanges
+from verification.key_ranges import EqualRanges, KeyRanges, range_rows
 from verification.row_text import RowText
 
-# Rows of a range, in the first round and in the second.
-ROWS_OF_A_RANGE: Final = (2000, 100)
+# Rows of a range, in the first round and in the second. Beside others, a statement has one range
+# of the first round.
+ROWS_OF_A_RANGE: Final = (200, 20)
 # So few rows are read one by one without another round.
 _FEW_ROWS: Final = 20_000
 
@@ -69,14 +70,14 @@ class ChecksumRounds:
             if not len(ranges):
                 break
             ranges = self._side.divided(ranges, rows, rows_of_a_range)
-            ranges, rows = self._round(ranges)
+            ranges, rows = self._round(ranges, range_rows(rows, rows_of_a_range))
             if rows <= _FEW_ROWS:
                 break
         return ranges
 
-    def _round(self, ranges: KeyRanges) -> tuple[KeyRanges, int]:
+    def _round(self, ranges: KeyRanges, rows_of_a_range: int) -> tuple[KeyRanges, int]:
         """Return the ranges with other sums, and about how many rows they have."""
-        begun = self._sums.begin(ranges)
+        begun = self._sums.begin(ranges, rows_of_a_range)
         own, is_own_known = self._side.sums(ranges, self._text, self._show)
 
         def note(places: slice, some: Checksums) -> None:

@@ -62,8 +62,9 @@ class Checksums:
 
 
 _LOOK_SECONDS: Final = 1.0
-# Ranges of one SELECT: its rows are those of a small chunk.
-_RANGES_OF_A_SELECT: Final = 10
+# Ranges and rows of one SELECT, as far as its ranges are so small.
+_RANGES_OF_A_SELECT: Final = 100
+_ROWS_OF_A_SELECT: Final = 20_000
 
 
 def lender_of(open_session: Callable[[], SelectSession], most: int) -> Lender[SelectSession]:
@@ -104,16 +105,19 @@ class ServerChecksums:
         self._closing.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def begin(self, ranges: KeyRanges) -> list[tuple[slice, Future[Checksums | None]]]:
+    def begin(
+        self, ranges: KeyRanges, rows_of_a_range: int
+    ) -> list[tuple[slice, Future[Checksums | None]]]:
         """Begin to sum `ranges`; return their places, and sums that are there later.
 
-        None in place of sums means that the source did not answer in time: the rows have to be
-        read. The futures raise the other errors of a session.
+        Each has about so many rows. None in place of sums means that the source did not answer in
+        time: the rows have to be read. The futures raise the other errors of a session.
         """
         futures = []
-        for places in ranges.runs(_RANGES_OF_A_SELECT):
+        most = max(1, min(_RANGES_OF_A_SELECT, _ROWS_OF_A_SELECT // rows_of_a_range))
+        for places in ranges.runs(most):
             some = ranges.take(places)
-            futures.append((places, self._pool.submit(self._sums, some)))
+            futures.append((places, self._pool.submit(self._sums, some, rows_of_a_range)))
         return futures
 
     def gathered(
@@ -140,11 +144,11 @@ class ServerChecksums:
                 show(int(some.rows.sum()))
         return sums, is_known
 
-    def _sums(self, ranges: KeyRanges) -> Checksums | None:
+    def _sums(self, ranges: KeyRanges, rows_of_a_range: int) -> Checksums | None:
         try:
             patience = self._patience
-            read = partial(self._read, ranges)
-            rows = read() if patience is None else patience.again(read)
+            read = partial(self._read, ranges, rows_of_a_range)
+            return read() if patience is None else patience.again(read)
         except (SourceUnavailable, SourceRefused) as error:
             if error.number in TIMEOUTS:
                 return None
@@ -152,21 +156,29 @@ class ServerChecksums:
                 raise
             # Reading rows waits until the source is there again.
             return None
-        sums = Checksums(len(ranges))
-        for row in rows:
-            place = int(row["place"] or 0)
-            sums.rows[place] = int(row["found"] or 0)
-            sums.xors[place] = int(row["total"] or 0)
+
+    def _read(self, ranges: KeyRanges, rows_of_a_range: int) -> Checksums:
+        sums, done = Checksums(len(ranges)), 0
+        with self._lent_session() as session:
+            while done < len(ranges) and not self._closing.is_set():
+                with self._pace.read(session, self._closing, (self._table, "sums")) as turn:
+                    some = max(1, min(len(ranges), turn.statement_rows // rows_of_a_range))
+                    while True:
+                        places = slice(done, done + some)
+                        turn.rows += self._add(session, ranges.take(places), sums, done)
+                        done += some
+                        if done >= len(ranges) or not turn.rest():
+                            break
         return sums
 
-    def _read(self, ranges: KeyRanges) -> list[dict[str, str | None]]:
-        with (
-            self._lent_session() as session,
-            self._pace.read(session, self._closing, (self._table, "sums")) as turn,
-        ):
-            rows = session.query(self._sql(session, ranges))
-            turn.rows = sum(int(row["found"] or 0) for row in rows)
-        return rows
+    def _add(self, session: SelectSession, ranges: KeyRanges, sums: Checksums, place: int) -> int:
+        """Add the sums of ranges, whose first place is given; return how many rows they have."""
+        count = 0
+        for row in session.query(self._sql(session, ranges)):
+            at, found = place + int(row["place"] or 0), int(row["found"] or 0)
+            sums.rows[at], sums.xors[at] = found, int(row["total"] or 0)
+            count += found
+        return count
 
     def _sql(self, session: SelectSession, ranges: KeyRanges) -> str:
         before, hint = time_limits(session, self._settings)

@@ -28,8 +28,13 @@ GREATEST: Final = int(np.iinfo(np.int64).max)
 _OF_UNSIGNED: Final = 1 << 63
 # Each boundary is one of so many keys; a range then has about as many rows as another.
 _KEYS_OF_A_BOUNDARY: Final = 8
-_RANGES_MAX: Final = 1 << 17
+_RANGES_MAX: Final = 1 << 19
 _RANGES_OF_A_CONDITION: Final = 100
+
+
+def range_rows(rows: int, wanted: int) -> int:
+    """Return about how many rows each range has if a table with so many is divided."""
+    return max(wanted, rows // _RANGES_MAX)
 
 
 def numbers_of(keys: pa.ChunkedArray) -> Numbers:
@@ -85,7 +90,7 @@ class KeyRanges:
 
         `keys` are those of the mirror, about `rows` of them in these ranges.
         """
-        rows_of_a_range = max(rows_of_a_range, rows // _RANGES_MAX)
+        rows_of_a_range = range_rows(rows, rows_of_a_range)
         step = max(1, rows_of_a_range // _KEYS_OF_A_BOUNDARY)
         some = []
         before = 0

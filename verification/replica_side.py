@@ -35,9 +35,10 @@ from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import DOMAIN, MODE_PROPERTY, Progress
 from stream_jobs.tables.mirror_table import MirrorTable
 from verification import verify_errors
+from verification.checksum_rounds import ROWS_OF_A_RANGE
 from verification.checksums import Checksums, ServerChecksums, lender_of
 from verification.digests import Digest, places_of, row_digests
-from verification.key_ranges import KeyRanges
+from verification.key_ranges import KeyRanges, range_rows
 from verification.key_texts import condition_of_keys, select_literal
 from verification.mirror_side import MirrorSide
 from verification.patience import Patience
@@ -241,7 +242,8 @@ class ReplicaSide:
             lender_of(self._same.open_session, pace.settings.connections) as sessions,
             ServerChecksums(sessions.lent, pace, place, key, self._text, self._patience) as server,
         ):
-            return server.gathered(server.begin(ranges), len(ranges), show)
+            begun = server.begin(ranges, range_rows(self.snapshot.live_rows, ROWS_OF_A_RANGE[0]))
+            return server.gathered(begun, len(ranges), show)
 
     def wait_until_applied(
         self,

@@ -154,20 +154,27 @@ class SmallTables:
 
     def _read(self, tables: Sequence[_SmallTable]) -> list[dict[str, str | None]]:
         """Return count and sum of each table's rows."""
-        with (
-            self._pipeline.lent_session() as session,
-            self._pipeline.pace.read(session, self._closing, "small tables") as turn,
-        ):
+        selects = [
+            f"{place} AS place, COUNT(*) AS found, BIT_XOR({sql_of_hash(table.text.sql)}) AS total "
+            f"FROM {table.source.quoted_name}"
+            for place, table in enumerate(tables)
+        ]
+        rows = list[dict[str, str | None]]()
+        with self._pipeline.lent_session() as session:
             before, hint = time_limits(session, self._pipeline.settings.snapshot)
-            own = [(table.source.quoted_name, sql_of_hash(table.text.sql)) for table in tables]
-            selects = [
-                f"SELECT {'' if place else hint}{place} AS place, COUNT(*) AS found, "  # noqa: S608 - quoted names
-                f"BIT_XOR({of_row}) AS total FROM {table}"
-                for place, (table, of_row) in enumerate(own)
-            ]
-            rows = session.query(before + " UNION ALL ".join(selects))
-            turn.rows = sum(int(row["found"] or 0) for row in rows)
-            turn.tables = len(tables)
+            while selects:
+                with self._pipeline.pace.read(session, self._closing, "small tables") as turn:
+                    # Beside others, each table has a statement of its own.
+                    some, turn.tables = 1 if turn.is_divided else len(selects), 0
+                    while True:
+                        sql = " UNION ALL SELECT ".join(selects[:some])
+                        found = session.query(f"{before}SELECT {hint}{sql}")
+                        turn.rows += sum(int(row["found"] or 0) for row in found)
+                        turn.tables += some
+                        rows += found
+                        del selects[:some]
+                        if not selects or not turn.rest():
+                            break
         return rows
 
 

@@ -8,6 +8,9 @@ the time that a row takes, beside the least time that it took before.
 Beside others, `beside_others.py` says what is the most. More reads are allowed if nobody else works
 there. Threads that run all the time, as those that send the log to replicas do, are no work.
 
+A read has one statement if nobody else works at the server, and many short ones with rests between
+them beside others. For what others wait for on a busy core is the end of the statement that runs.
+
 The law never stops reading for ever: at the least pace, one connection reads for a 32nd of the
 time. What a row takes then is not caused by reading, so it is what later rows are compared with.
 Only a query of the user stops everything, for as long as it wants that.
@@ -49,6 +52,7 @@ class Hold(NamedTuple):
     figure: Figure
     value: float
     limit: float
+    per_second: float = 0.0  # statements of others
 
 
 class PaceState(NamedTuple):
@@ -66,6 +70,9 @@ class ServerSample(NamedTuple):
     lag_seconds: float | None = None  # None if it is no replica
     pause: float = 0.0  # what the query of the user returned: above 0, nothing is read
     work: OthersWork | None = None  # None, too, if it was not asked
+    statements: float | None = None  # of others, since any time; about, for servers without `work`
+    own_running: float = 0.0  # reads that may have run when it said that
+    server: Hashable = None  # which one: another one counts from elsewhere
 
 
 class _Room(IntEnum):
@@ -93,9 +100,17 @@ _THREADS: Final = 25
 _ABOVE_USUAL: Final = 1.5
 _USUAL_SECONDS: Final = 600.0
 _NEAR: Final = 0.8
-# So many statements of others at a time are others; the mean of some seconds.
+# So many statements of others at a time, or in a second, are others; the means of some seconds.
+# What monitors a server asks less.
 _OTHERS: Final = 0.25
+_OTHERS_PER_SECOND: Final = 20.0
+# Until they send less than this part of it, they are still there.
+_OTHERS_LEFT: Final = 0.5
 _OTHERS_SECONDS: Final = 5.0
+# Of one statement beside others: it takes about a third of a millisecond. And if nobody else is
+# there.
+_ROWS_BESIDE_OTHERS: Final = 200
+ROWS_ALONE: Final = 1 << 62
 _LAG_SECONDS: Final = (3.0, 10.0)  # near, beyond
 _LATENCIES: Final = (2.0, 4.0)
 # So many reads have to take so long before the pace is halved for it.
@@ -107,6 +122,28 @@ _ROWS_OF_A_TABLE: Final = 200
 # The least latency is forgotten: after so long, it counts twice.
 _FLOOR_SECONDS: Final = 600.0
 _FLOORS_MAX: Final = 64
+
+
+class _Rate:
+    """How fast a counter grows: the mean of some seconds."""
+
+    def __init__(self) -> None:
+        self._mean = 0.0
+        self._last: tuple[float, float] | None = None
+
+    @property
+    def per_second(self) -> float:
+        """The mean; a counter that is known only about may fall a little."""
+        return max(0.0, self._mean)
+
+    def take(self, count: float, now: float) -> None:
+        """Take what the counter says now; after a restart of the server, it begins again."""
+        if self._last is not None and count >= self._last[0] / 2:
+            before, at = self._last
+            elapsed = max(now - at, 1e-6)
+            grown = (count - before) / elapsed
+            self._mean += (grown - self._mean) * min(1.0, elapsed / _OTHERS_SECONDS)
+        self._last = count, now
 
 
 class _Floor(NamedTuple):
@@ -139,6 +176,8 @@ class ReadPace:
         self.pace = 1.0 if adapts else float(reads_max)
         # Why the pace does not grow; None if it does, or cannot.
         self.hold: Hold | None = None
+        # How many rows one statement may read.
+        self.statement_rows = ROWS_ALONE
         self._running = 0
         self._sampled_at = self._paid_at = now
         self._halved_at = -inf
@@ -150,9 +189,10 @@ class ReadPace:
         # Threads of others: the mean of late, and the fewest; None before the first sample.
         self._others = 0.0
         self._fewest: float | None = None
-        # What others have done, and when that was said; their statements at a time since before.
-        self._work: tuple[OthersWork, float] | None = None
-        self._others_said = 0.0
+        # Their statements: seconds and number, as the server has measured them, and the number as
+        # the server's own counter tells it.
+        self._measured, self._ended, self._counted = _Rate(), _Rate(), _Rate()
+        self._server: Hashable = None
         self._lag = 0.0
         # The least of the latencies of late, as a multiple of the floor, and whether one was
         # measured since the last sample.
@@ -182,19 +222,35 @@ class ReadPace:
         self._pay(now)
         self._running += 1
 
-    def end(
-        self, kind: Hashable, rows: int, seconds: float, now: float, *, tables: int = 1
-    ) -> None:
-        """Note that a read of `rows` has taken so long; rows of one `kind` are alike.
+    @property
+    def running(self) -> int:
+        """How many reads run."""
+        return self._running
 
-        They are of so many `tables`.
-        """
+    def rest(self, seconds: float, now: float) -> None:
+        """Note that a read rests, after so long; it goes on with `begin`."""
         self._pay(now)
         self._running -= 1
         self._owed_seconds += seconds
+
+    def end(
+        self,
+        kind: Hashable,
+        rows: int,
+        seconds: float,
+        now: float,
+        *,
+        tables: int = 1,
+        paid: float = 0.0,
+    ) -> None:
+        """Note that a read of `rows` has taken so long; rows of one `kind` are alike.
+
+        They are of so many `tables`. After so many `paid` seconds of it, it has rested.
+        """
+        self.rest(seconds - paid, now)
         self._owed_rows += rows
         size = rows + (tables - 1) * _ROWS_OF_A_TABLE
-        if size >= _ROWS_MIN:
+        if size >= min(_ROWS_MIN, self.statement_rows):
             self._measure(kind, max(seconds, 1e-6) / size, now)
 
     def take(self, sample: ServerSample, now: float) -> None:
@@ -209,9 +265,9 @@ class ReadPace:
             return
         if not self._adapts:
             return
-        if sample.work is not None:
-            self._note_work(sample.work, now)
+        self._note_statements(sample, now)
         beside = self._beside_others(sample, elapsed)
+        self.statement_rows = ROWS_ALONE if beside is None else _ROWS_BESIDE_OTHERS
         if beside is None:
             self._beside.forget()
         elif sample.work is not None:
@@ -233,14 +289,16 @@ class ReadPace:
             only_others = self.hold is not None and self.hold.figure is Figure.OTHERS
             self.pace = max(most if only_others else _LEAST, self.pace / 2)
 
-    def _note_work(self, work: OthersWork, now: float) -> None:
-        """Note how many statements of others ran at a time, as far as they have ended."""
-        if self._work is not None:
-            before, at = self._work
-            part = min(1.0, (now - at) / _OTHERS_SECONDS)
-            seconds = max(0.0, work.seconds - before.seconds)
-            self._others_said += (seconds / max(now - at, 1e-6) - self._others_said) * part
-        self._work = work, now
+    def _note_statements(self, sample: ServerSample, now: float) -> None:
+        """Note what statements others have sent."""
+        if sample.server != self._server:
+            self._server = sample.server
+            self._measured, self._ended, self._counted = _Rate(), _Rate(), _Rate()
+        if sample.work is not None:
+            self._measured.take(sample.work.seconds, now)
+            self._ended.take(sample.work.statements, now)
+        if sample.statements is not None:
+            self._counted.take(sample.statements, now)
 
     def _beside_others(self, sample: ServerSample, elapsed: float) -> Hold | None:
         """Return that others work at the server, too."""
@@ -249,15 +307,21 @@ class ReadPace:
             return None
         # A read that goes on need not be a statement at this moment. So others are at least these,
         # and at most all; what is between counts as nobody's.
-        least = max(0.0, float(running - self._running))
+        least = max(0.0, running - sample.own_running)
         if self._fewest is None:
             self._others = self._fewest = float(running)
             return None
         self._others += (least - self._others) * min(1.0, elapsed / _OTHERS_SECONDS)
         part = min(1.0, elapsed / _USUAL_SECONDS)
         self._fewest = min(float(running), self._fewest + (running - self._fewest) * part)
-        above = max(self._others - self._fewest, self._others_said)
-        return Hold(Figure.OTHERS, above, self._beside.most) if above > _OTHERS else None
+        # What they have measured has ended.
+        above = max(self._others - self._fewest, self._measured.per_second)
+        per_second = max(self._ended.per_second, self._counted.per_second)
+        is_known = self.statement_rows != ROWS_ALONE
+        many = _OTHERS_PER_SECOND * (_OTHERS_LEFT if is_known else 1.0)
+        if above <= _OTHERS and per_second <= many:
+            return None
+        return Hold(Figure.OTHERS, above, self._beside.most, per_second)
 
     def _threads(self, sample: ServerSample, elapsed: float) -> tuple[_Room, Hold | None]:
         running = sample.threads_running
@@ -265,7 +329,7 @@ class ReadPace:
             return _Room.FREE, None
         limit = float(self._threads_max)
         if not limit:
-            others = max(0.0, running - self._running)
+            others = max(0.0, running - sample.own_running)
             part = min(1.0, elapsed / _USUAL_SECONDS) if self._usual_threads else 1.0
             self._usual_threads += (others - self._usual_threads) * part
             limit = self._running + max(_THREADS, _ABOVE_USUAL * self._usual_threads)

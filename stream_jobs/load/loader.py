@@ -78,7 +78,7 @@ class Loader:
         self._not_before: dict[str, float] = {}
         self._session: SelectSession | None = None
         self._slots = threading.Semaphore(plan.settings.connections)
-        self._pace = SourcePace(plan.settings, tell=self._tell_held_back)
+        self._pace = SourcePace(plan.settings, tell=self._tell_held_back, reads_here=False)
 
     def __enter__(self) -> Self:
         """Begin to load."""
@@ -215,9 +215,9 @@ class Loader:
         wanted = loading.wanted
         with turn:
             try:
-                job = self._job(loading, place)
+                job = self._job(loading, place, read.statement_rows)
                 result = self._run(job)
-                read.rows = result.rows
+                read.rows, read.own_rest_seconds = result.rows, result.rested_seconds
                 self._take(loading, place, result)
             except StopRequested:
                 # The next run reads the range again.
@@ -227,8 +227,12 @@ class Loader:
             except Exception as error:  # noqa: BLE001 - Spark's errors have many types
                 self._put_off([wanted.topic], table_defect(wanted.topic, error).message)
 
-    def _job(self, loading: table_loading.TableLoading, place: int) -> RangeJob:
+    def _job(
+        self, loading: table_loading.TableLoading, place: int, statement_rows: int
+    ) -> RangeJob:
         wanted = loading.wanted
+        # The task knows no more of the pace than what it is now.
+        pace = min(1.0, self._pace.state.reads)
         return RangeJob(
             self._template,
             self._plan.source,
@@ -239,6 +243,8 @@ class Loader:
             loading.load,
             place,
             self._plan.range_rows,
+            statement_rows,
+            1 / pace - 1,
         )
 
     def _take(self, loading: table_loading.TableLoading, place: int, result: RangeResult) -> None:

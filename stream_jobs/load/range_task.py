@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from threading import Event
 from typing import Any, Final
 
@@ -60,6 +61,8 @@ class RangeJob:
     load: TableLoad
     place: int  # of the part in the load
     rows_max: int  # about
+    statement_rows: int  # at most in one SELECT
+    rests: float  # after each SELECT, so many times what it took
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class RangeResult:
     part: LoadPart
     rows: int = 0
     files: tuple[DataFile, ...] = ()
+    # How long the task has rested between SELECTs.
+    rested_seconds: float = 0.0
     # Whether the table is another one than that of the load.
     is_changed: bool = False
     problem: Message | None = None
@@ -106,7 +111,8 @@ def _load(job: RangeJob, part: LoadPart) -> RangeResult:
         return RangeResult(part, is_changed=True)
     files = _write(job, pa.concat_tables(reader.pieces)) if reader.pieces else ()
     last = tuple(cell.hex() for cell in reader.after)
-    return RangeResult(LoadPart(part.low, part.high, last, done), reader.rows, files)
+    read = LoadPart(part.low, part.high, last, done)
+    return RangeResult(read, reader.rows, files, reader.rested_seconds)
 
 
 def _same_session(job: RangeJob, closed: SelectSession) -> SelectSession:
@@ -151,6 +157,7 @@ def refuse_late(session: SelectSession, gtid_set: str, seconds: int = _LAG_SECON
 # Of the first SELECT of a table; the next ones have more, as long as they are short and small.
 _FIRST_ROWS: Final = 5_000
 _CHUNK_BYTES: Final = 16 * 1024 * 1024
+_RESTING_SECONDS_MAX: Final = 10.0
 # By login and table, for the next range: to leave a SELECT early costs a session.
 _limits: dict[Hashable, int] = {}
 
@@ -170,6 +177,7 @@ class _Reader:
         delivered: watermark.DeliveredPosition,
     ) -> None:
         self.rows = 0
+        self.rested_seconds = 0.0
         # What was read, with the columns of the mirror.
         self.pieces: list[pa.Table] = []
         self._part = job.load.parts[job.place]
@@ -184,16 +192,20 @@ class _Reader:
         self._delivered = delivered
         # A worker that is to end is killed.
         self._closing = Event()
+        # The pace is known for the beginning alone, so a range does not last long at a low one.
+        self._until = CLOCK.monotonic() + _RESTING_SECONDS_MAX if job.rests else inf
 
     @property
     def has_room(self) -> bool:
         """Whether the range may have more rows."""
-        return self.rows < self._job.rows_max and self._bytes < self._job.task.bytes_max
+        is_full = self.rows >= self._job.rows_max or self._bytes >= self._job.task.bytes_max
+        return not is_full and CLOCK.monotonic() < self._until
 
     def read(self) -> bool:
         """Read the next rows; return whether they are the last ones of the part."""
         name = _login(self._job.source), self._job.database, self._job.table
-        limit, began = _limits.get(name, _FIRST_ROWS), CLOCK.monotonic()
+        limit = min(_limits.get(name, _FIRST_ROWS), self._job.statement_rows)
+        began = CLOCK.monotonic()
         rows, size = self.rows, self._bytes
         try:
             select: Callable[[str], None] = partial(self._select, limit)
@@ -212,6 +224,10 @@ class _Reader:
         rows, size = self.rows - rows, self._bytes - size
         fitting = _CHUNK_BYTES * max(1, rows) // max(1, size)
         _limits[name] = max(1, min(chunk_rows(2 * limit, rows, seconds), fitting))
+        rest = self._job.rests * seconds
+        if rest:
+            self._closing.wait(rest)
+            self.rested_seconds += rest
         return is_last
 
     def _select(self, limit: int, lock: str) -> None:

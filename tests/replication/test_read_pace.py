@@ -32,6 +32,7 @@ class Server:
     reads: list[tuple[float, float]] = field(default_factory=list)
     paces: list[float] = field(default_factory=list)
     sampled_at: float = -1.0
+    rows: int = ROWS  # of a read
 
     def run(self, seconds: float) -> None:
         """Let time go by."""
@@ -49,7 +50,7 @@ class Server:
             took = self.read_seconds(self.now)
             self.reads.append((self.now, took))
             self.now += took
-            self.pace.end("t", ROWS, took, self.now)
+            self.pace.end("t", self.rows, took, self.now)
 
     def part_read(self, since: float) -> float:
         """Return for which part of the time since then the server was read."""
@@ -151,6 +152,98 @@ def test_a_latency_that_reading_does_not_cause_becomes_the_measure() -> None:
     assert server.pace.pace < 1.0
     server.run(120)
     assert server.pace.pace == 2.0
+
+
+def test_one_statement_reads_few_rows_beside_others_and_as_many_as_wanted_without_them() -> None:
+    """240 short statements a second are hardly ever seen as running threads."""
+    work = OthersWork(0, 0.0)
+
+    def says(now: float) -> ServerSample:
+        nonlocal work
+        if 20.0 < now < 60.0:
+            work = OthersWork(work.statements + 120, work.seconds + 120 * 0.0005)
+        return ServerSample(2, work=work)
+
+    server = Server(ReadPace(4, 0.0), says=says)
+    server.run(19.0)
+    assert server.pace.statement_rows > 1_000_000_000
+    server.run(40.0)
+    assert server.pace.statement_rows == 200
+    assert held_by(server) is Figure.OTHERS
+    server.run(60.0)
+    assert server.pace.statement_rows > 1_000_000_000
+    assert held_by(server) is None
+
+
+def test_a_read_that_has_rested_owes_no_more_than_what_followed() -> None:
+    pace, now = ReadPace(4, 0.0, adapts=True), 0.0
+    pace.pace = 0.25
+    for _ in range(3):
+        assert not pace.wait_seconds(now)
+        pace.begin(now)
+        now += 0.1
+        pace.rest(0.1, now)
+        # A quarter of the time is for reading.
+        assert pace.wait_seconds(now) == pytest.approx(0.3)
+        now += 0.3
+    pace.begin(now)
+    now += 0.1
+    pace.end("t", ROWS, 0.4, now, paid=0.3)
+    assert pace.wait_seconds(now) == pytest.approx(0.3)
+
+
+def counted(rates: Callable[[float], float]) -> Callable[[float], ServerSample]:
+    """Return what a server says where others send so many statements a second."""
+    total, before = 1_000_000.0, 0.0
+
+    def says(now: float) -> ServerSample:
+        nonlocal total, before
+        total, before = total + rates(now) * (now - before), now
+        return ServerSample(2, statements=total, server="a")
+
+    return says
+
+
+def test_statements_that_the_server_counts_are_those_of_others() -> None:
+    """Their number is known about only; one near the limit does not change the mode each time."""
+    dice = random.Random(7)
+    # From one second to another, and how many they are.
+    rates: dict[float, Callable[[], float]] = {
+        60.0: lambda: dice.uniform(-200.0, 200.0),
+        90.0: lambda: 30.0,
+        150.0: lambda: 15.0,
+    }
+    is_short = {}
+    server = Server(
+        ReadPace(2, 0.0),
+        says=counted(lambda now: next((rate() for end, rate in rates.items() if now < end), 5.0)),
+    )
+    for end in (*rates, 210.0):
+        server.run(end - server.now)
+        is_short[end] = server.pace.statement_rows == 200
+    assert is_short == {60.0: False, 90.0: True, 150.0: True, 210.0: False}
+
+
+def test_the_counter_of_another_server_is_no_work_of_others() -> None:
+    server = Server(ReadPace(2, 0.0), says=lambda _: ServerSample(2, statements=1.0, server="a"))
+    server.run(20)
+    server.says = lambda _: ServerSample(2, statements=1e9, server="b")
+    server.run(20)
+    assert server.pace.statement_rows > 1_000_000_000
+    server.says = lambda _: ServerSample(2, statements=5.0, server="b")
+    server.run(20)
+    assert server.pace.statement_rows > 1_000_000_000
+
+
+def test_short_statements_at_the_least_pace_become_the_measure() -> None:
+    """Rows take ten times as long as they did once, whatever is read."""
+    pace = ReadPace(2, 0.0)
+    server = Server(pace, says=counted(lambda _: 500.0), rows=200, read_seconds=lambda _: 0.002)
+    server.run(20)
+    server.read_seconds = lambda _: 0.02
+    server.run(120)
+    assert held_by(server) is Figure.OTHERS
+    assert pace.pace == 0.5
 
 
 def test_beside_others_half_a_read_at_a_time_is_the_most() -> None:
@@ -301,7 +394,7 @@ def test_reads_of_ones_own_are_nobody_else() -> None:
     pace.take(ServerSample(2), 0.5)
     pace.begin(0.5)
     for look in range(2, 80):
-        pace.take(ServerSample(2 + look % 2), look / 2)
+        pace.take(ServerSample(2 + look % 2, own_running=1), look / 2)
     assert pace.hold is None
     assert pace.pace == 2.0
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from functools import partial
 from queue import Empty, SimpleQueue
+from random import Random
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +18,7 @@ from connector.stream.progress.progress_record import Progress, progress_topic
 from connector.stream.snapshot.copy_recovery import CopyPeers
 from connector.stream.snapshot.jobs import GroupRead, PassChunk, PassReady
 from connector.stream.snapshot.reader_pool import ReaderPool
-from connector.stream.snapshot.source_pace import SourcePace
+from connector.stream.snapshot.source_pace import Read, SourcePace
 from connector.stream.snapshot.table_reader import Pause, TableReader
 from connector.stream.snapshot.table_state import snapshot_topic
 from connector.stream.source.select_session import SelectSession
@@ -28,7 +30,7 @@ from tests.simulation.select_session import ScriptedSession
 from tests.simulation.story import DATABASE, OTHER_TABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Hashable, Iterator, Sequence
 
     from connector.binlog.sql_text import TableName
     from connector.foundation.settings.sections import Settings, SnapshotSettings, SourceSettings
@@ -233,6 +235,28 @@ class _Closing(Event):
         return self.is_set()
 
 
+class _DividedPace(SourcePace):
+    """Reads by many statements with rests between them, or by one, as chance decides."""
+
+    def __init__(self, settings: SnapshotSettings, process: Process) -> None:
+        super().__init__(settings)
+        self._process = process
+        # Its own: what else happens in a run does not depend on it.
+        self._random = Random(str(process.world.now))
+
+    @contextmanager
+    def read(self, session: SelectSession, closing: Event, kind: Hashable = None) -> Iterator[Read]:
+        """Let the block read."""
+        with super().read(session, closing, kind) as turn:
+            turn.statement_rows = self._random.choice((1, 2, 3, 1000))
+            turn.rest = partial(self._go_on, closing)
+            yield turn
+
+    def _go_on(self, closing: Event) -> bool:
+        closing.wait(self._random.choice((0.0, 0.01, 1.0)))
+        return self._random.random() < 0.8
+
+
 class _Worker:
     """What a thread of `ReaderPool` is."""
 
@@ -263,7 +287,7 @@ class SteppedReaders(ReaderPool):
     ) -> None:
         self._group_sizes = group_sizes
         self.results = _Results(self)
-        self.pace = SourcePace(settings)
+        self.pace = _DividedPace(settings, process)
         self._process = process
         self._random = process.world.random
         self._uuid = identity.server_uuid

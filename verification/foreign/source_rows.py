@@ -4,7 +4,7 @@ A SELECT sees committed rows only. Which of them are newer than the log says is 
 log is read up to its end after the SELECT.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from threading import Event
 from typing import Final, Self
@@ -16,7 +16,7 @@ from connector.stream.envelope.copied_chunk import Chunk
 from connector.stream.snapshot.copy_requests import names_ignore_case
 from connector.stream.snapshot.keyset import can_be_paged, select_chunk
 from connector.stream.snapshot.source_pace import SourcePace
-from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
+from connector.stream.snapshot.table_reader import TIMEOUTS, read_rows, time_limits
 from connector.stream.snapshot.table_state import KeyRange
 from connector.stream.source.select_session import SelectSession
 from verification.foreign.server_table import ServerTable
@@ -118,32 +118,33 @@ class SourceRows:
         most = settings.chunk_rows
         limit = self._fitting(self._table.row_bytes, most)
         before, hint = time_limits(self.session, settings)
+
+        def sql(after: Sequence[bytes], limit: int) -> str:
+            return before + select_chunk(self.selected, KeyRange(), after, where, limit, hint)
+
         while True:
-            sql = select_chunk(self.selected, KeyRange(), after, where, limit, hint)
             try:
-                page, is_whole = self.session.again(partial(self._page, f"{before}{sql}"))
+                page, is_last = self.session.again(partial(self._page, sql, after, limit))
             except (SourceRefused, SourceUnavailable) as error:
                 if error.number not in TIMEOUTS or limit == 1:
                     raise
-                limit = most = max(1, limit // 2)
+                limit = most = max(1, min(limit, self.pace.statement_rows) // 2)
                 continue
             yield from self._table.typed(page)
-            if is_whole and page.count < limit:
+            if is_last:
                 return
             after = page.last_key
             limit = self._fitting(page.size // page.count, most)
 
-    def _page(self, sql: str) -> tuple[Chunk, bool]:
-        """Return the rows of a page, and whether their bytes fit into it."""
-        writer, bytes_max = self.selected.writer(), self.pace.settings.chunk_bytes_max
+    def _page(
+        self, sql: Callable[[Sequence[bytes], int], str], after: Sequence[bytes], limit: int
+    ) -> tuple[Chunk, bool]:
+        """Return the rows of a page, and whether no row follows them."""
+        writer, most = self.selected.writer(), (limit, self.pace.settings.chunk_bytes_max)
         with self.pace.read(self.session, Event(), self.schema.name) as turn:
-            pieces = self.session.read_chunks(sql, writer, bytes_max)
-            page, is_whole = next(pieces)
-            for _ in pieces:
-                # Rows beyond the bytes of a page are read again with the next one.
-                continue
+            page, is_last = read_rows(self.session, turn, writer, sql, after, most)
             turn.rows = page.count
-        return page, is_whole
+        return page, is_last
 
     def _fitting(self, row_bytes: int, most: int) -> int:
         """Return how many rows of a size a page may have, `most` at most."""

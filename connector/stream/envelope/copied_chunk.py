@@ -199,14 +199,14 @@ class _Values:
 
 @final
 class Chunk:
-    """The rows of one SELECT.
+    """The rows of one SELECT, or of several that follow each other.
 
     `count` rows, which take `size` bytes of memory; those in `refused` are among them. `last_key`
     has the cells of the key's columns of the last row, in key order, as the server sent them; empty
     without rows, or without a key.
     """
 
-    __slots__ = ("_data", "_row_keys", "count", "last_key", "refused", "schema", "size")
+    __slots__ = ("count", "data", "last_key", "refused", "row_keys", "schema", "size")
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class Chunk:
 
         `row_keys` has the keys of the rows if those of their records are others, else nothing.
         """
-        self._row_keys = row_keys
+        self.row_keys = row_keys
         self.schema = schema
         self.count: i64 = count
         self.size: i64 = len(data)
@@ -229,7 +229,27 @@ class Chunk:
             self.size += len(row.data)
         self.last_key = last_key
         self.refused = refused
-        self._data = data
+        self.data = data
+
+    @staticmethod
+    def joined(chunks: list["Chunk"]) -> "Chunk":
+        """Return the rows of one or more chunks of a table, which follow each other."""
+        last = chunks[-1]
+        if len(chunks) == 1:
+            return last
+        last_key = last.last_key
+        data: list[bytes] = []
+        refused: list[RefusedRow] = []
+        row_keys: list[bytes] = []
+        count: i64 = 0
+        for chunk in chunks:
+            data.append(chunk.data)
+            refused += chunk.refused
+            row_keys += chunk.row_keys
+            count += chunk.count
+            if chunk.count:
+                last_key = chunk.last_key
+        return Chunk(last.schema, b"".join(data), count, last_key, refused, row_keys)
 
     def publish(
         self,
@@ -252,10 +272,10 @@ class Chunk:
         timestamp_ms: i64 = read_at.read_us // _US_PER_MS
         some_touched = len(touched) > 0
         is_marked = read_at.is_marked
-        data = self._data
+        data = self.data
         size: i64 = len(data)
         row: i64 = read_at.first_row
-        row_keys = self._row_keys
+        row_keys = self.row_keys
         number: i64 = 0
         written: i64 = 0
         at: i64 = 0
@@ -289,8 +309,8 @@ class Chunk:
 
     def keys(self) -> set[bytes]:
         """Return the keys of the rows, also of those that are refused; they have keys."""
-        record_keys: set[bytes] = set(self._row_keys)
-        data = self._data
+        record_keys: set[bytes] = set(self.row_keys)
+        data = self.data
         size: i64 = 0 if record_keys else len(data)
         at: i64 = 0
         while at < size:
@@ -311,7 +331,7 @@ class Chunk:
     def rows(self) -> list[tuple[bytes | None, bytes]]:
         """Return the key and the JSON object of each row that is not refused."""
         rows: list[tuple[bytes | None, bytes]] = []
-        data = self._data
+        data = self.data
         size: i64 = len(data)
         at: i64 = 0
         while at < size:
@@ -323,7 +343,7 @@ class Chunk:
             if key_length != NO_KEY:
                 key = data[at : at + key_length]
                 at += key_length
-            rows.append((self._row_keys[len(rows)] if self._row_keys else key, row))
+            rows.append((self.row_keys[len(rows)] if self.row_keys else key, row))
         return rows
 
 

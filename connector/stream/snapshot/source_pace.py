@@ -7,7 +7,7 @@ what the law of pace has to know.
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Final
 
@@ -18,7 +18,15 @@ from connector.foundation.errors.message import Message
 from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.beside_others import OthersWork
-from connector.replication.read_pace import Figure, Hold, PaceState, ReadPace, ServerSample
+from connector.replication.read_pace import (
+    CHUNK_SECONDS,
+    ROWS_ALONE,
+    Figure,
+    Hold,
+    PaceState,
+    ReadPace,
+    ServerSample,
+)
 from connector.replication.server.replication_status import lag_of, replica_status_query
 from connector.stream.snapshot import copy_errors
 from connector.stream.source.select_session import SelectSession
@@ -29,16 +37,32 @@ _WORK_SECONDS: Final = 2.0
 _REPLICA_SECONDS: Final = 60.0
 # A thread that waits looks again after at most so long.
 _WAIT_SECONDS_MAX: Final = 1.0
+_STATUS: Final = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_running', 'Questions')"
 # The same reason is logged again after so long.
 _LOG_SECONDS: Final = 30.0
 
 
 @dataclass(slots=True)
 class Read:
-    """A read that goes on; the reader says how many rows it had."""
+    """A read that goes on, with one statement or several; the reader says how many rows it had."""
 
+    # How many rows one statement may read.
+    statement_rows: int
+    # Lets others have their turn between two statements, if there are others; False: the read has
+    # lasted long enough. The server is asked nothing in between, so a read may have a snapshot.
+    rest: Callable[[], bool] = field(repr=False)
     rows: int = 0
     tables: int = 1  # that one statement reads
+    # How long it has rested; and how long its statements took before the last rest.
+    rested_seconds: float = 0.0
+    paid_seconds: float = 0.0
+    # How long the reader has rested by itself, for as long as the pace asks.
+    own_rest_seconds: float = 0.0
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether it has short statements, because others work at the server."""
+        return self.statement_rows != ROWS_ALONE
 
 
 class SourcePace:
@@ -49,12 +73,18 @@ class SourcePace:
         settings: SnapshotSettings,
         rows_per_second: int = 0,
         tell: Callable[[float, Message], None] | None = None,
+        *,
+        reads_here: bool = True,
     ) -> None:
         """Read as `settings` allow, and at most `rows_per_second`; 0 does not limit them.
 
         `tell` gets how much may be read at a time, and why it is not more; without, the log has it.
+        Without `reads_here`, other processes read, whose statements are not counted.
         """
         self.settings = settings
+        self._reads_here = reads_here
+        # Whether performance_schema tells what others do: it does not count our account.
+        self._is_measured = False
         self._tell = tell or _log
         self._adapts = settings.pace == "adaptive"
         self._query = settings.pause_query
@@ -86,6 +116,11 @@ class SourcePace:
         pace, hold = self._law.pace, self._law.hold
         return PaceState(pace) if hold is None else PaceState(pace, hold.figure, _message(hold))
 
+    @property
+    def statement_rows(self) -> int:
+        """How many rows one statement may read now; any thread may ask."""
+        return self._law.statement_rows
+
     @contextmanager
     def read(self, session: SelectSession, closing: Event, kind: Hashable = None) -> Iterator[Read]:
         """Wait, then let the block read; rows of one `kind` take about the same time.
@@ -93,14 +128,44 @@ class SourcePace:
         Raises ConfigError for a query that does not return a number, and the errors of the session.
         """
         self._wait(session, closing, begins=True)
-        began = CLOCK.monotonic()
-        read = Read()
+        began = resumed = CLOCK.monotonic()
+
+        def rest() -> bool:
+            nonlocal resumed
+            if not read.is_divided:
+                return True
+            with self._lock:
+                ended = CLOCK.monotonic()
+                read.paid_seconds += ended - resumed
+                self._law.rest(ended - resumed, ended)
+            may_go_on = self._rest(began + CHUNK_SECONDS, closing)
+            resumed = CLOCK.monotonic()
+            read.rested_seconds += resumed - ended
+            return may_go_on
+
+        read = Read(self._law.statement_rows, rest)
         try:
             yield read
         finally:
             with self._lock:
                 now = CLOCK.monotonic()
-                self._law.end(kind, read.rows, now - began, now, tables=read.tables)
+                seconds = read.paid_seconds + now - resumed - read.own_rest_seconds
+                paid = seconds if read.own_rest_seconds else read.paid_seconds
+                # Rows of short statements take longer for that alone.
+                kind = kind, read.is_divided
+                self._law.end(kind, read.rows, seconds, now, tables=read.tables, paid=paid)
+
+    def _rest(self, until: float, closing: Event) -> bool:
+        """Wait for the next turn of a read; return False if that is not before `until`."""
+        while True:
+            with self._lock:
+                now = CLOCK.monotonic()
+                seconds = self._law.wait_seconds(now)
+                is_over = closing.is_set() or now + seconds >= until
+                if is_over or not seconds:
+                    self._law.begin(now)
+                    return not is_over
+            closing.wait(seconds)
 
     def wait(self, session: SelectSession, closing: Event) -> None:
         """Wait until something may be read, or `closing` is set; raises as `read`."""
@@ -134,14 +199,36 @@ class SourcePace:
         self._report()
 
     def _sample(self, session: SelectSession, now: float) -> ServerSample:
-        running, lag, work = None, None, None
-        if self._adapts:
-            (row,) = session.query("SHOW GLOBAL STATUS LIKE 'Threads_running'")
-            running = int(row["Value"] or 0)
-            lag = self._lag(session, now)
-            work = self._work(session, now)
         pause = 0.0 if self._query is None else _first_value(session, self._query)
-        return ServerSample(running, lag, pause, work)
+        if not self._adapts:
+            return ServerSample(pause=pause)
+        own_running, before = self._own_running, session.statements_sent
+        found = {
+            (row["Variable_name"] or "").lower(): int(row["Value"] or 0)
+            for row in session.query(_STATUS)
+        }
+        own_running = max(own_running, self._own_running)
+        work = self._work(session, now)
+        self._is_measured |= work is not None
+        statements = None
+        if self._reads_here and not self._is_measured:
+            # What other threads of this process have sent meanwhile is counted by half.
+            statements = found["questions"] - (before + session.statements_sent) / 2
+        return ServerSample(
+            found["threads_running"],
+            self._lag(session, now),
+            pause,
+            work,
+            statements,
+            own_running,
+            session.identity.server_uuid,
+        )
+
+    @property
+    def _own_running(self) -> float:
+        """How many own statements may run; readers elsewhere rest by themselves."""
+        running = self._law.running
+        return running if self._reads_here else running * min(1.0, self._law.pace)
 
     def _lag(self, session: SelectSession, now: float) -> float | None:
         if self._lag_at is None or now < self._lag_at:
@@ -207,7 +294,10 @@ def _message(hold: Hold) -> Message:
     if hold.figure is Figure.QUERY:
         return Message(copy_errors.PAUSE_WANTED, {"value": hold.value})
     code = _CODES[hold.figure]
-    return Message(code, {"found": hold.value, "limit": hold.limit})
+    facts = {"found": hold.value, "limit": hold.limit}
+    if hold.figure is Figure.OTHERS:
+        facts["rate"] = hold.per_second
+    return Message(code, facts)
 
 
 _CODES: Final = {

@@ -201,7 +201,7 @@ class TableCopy:
         part, chunk = result.job.part, result.chunk
         self._asked.discard(part)
         self._is_read[part] = result.is_last
-        if not result.is_last:
+        if chunk.count >= result.limit or chunk.size >= result.job.bytes_max:
             # It has more rows than one chunk.
             self.group_bytes = None
         limit = result.limit

@@ -22,6 +22,7 @@ from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.envelope.copied_chunk import Chunk
 from connector.stream.snapshot import jobs
+from connector.stream.snapshot.source_pace import Read
 from connector.stream.snapshot.table_plan import STATISTICS, plan_described
 from connector.stream.snapshot.watermark import log_end, read_after_delivered
 from connector.stream.source.information_schema import by_database, read_definitions, rows_by_table
@@ -76,29 +77,36 @@ def plan_group(
 
 
 def read_group(
-    session: SelectSession, job: jobs.ChunkGroup, read_rows: ReadRows, closing: Event
+    session: SelectSession,
+    job: jobs.ChunkGroup,
+    read_rows: ReadRows,
+    turn: Read,
+    closing: Event,
 ) -> jobs.GroupRead:
     """Return the rows of the tables of a group, except for those that are to be read alone.
 
-    Raises the errors of the session.
+    The `turn` lets others work between two tables, and may end the group. Raises the errors of the
+    session.
     """
     one_watermark = session.identity.flavour == "mysql"
     parts = [job.jobs] if one_watermark else [(chunk,) for chunk in job.jobs]
     chunks: list[jobs.ChunkRead] = []
     left = job.bytes_max
     for part in parts:
-        started = CLOCK.monotonic()
+        started = CLOCK.monotonic() - turn.rested_seconds
         read, end = read_after_delivered(
             session,
             part[0].delivered,
-            partial(_read_part, session, part, read_rows, left),
+            partial(_read_part, session, part, read_rows, turn, left),
             closing,
             transactional=all(one.transactional for one in part),
         )
-        seconds = (CLOCK.monotonic() - started) / len(part)
+        seconds = (CLOCK.monotonic() - turn.rested_seconds - started) / len(part)
         for one, chunk, is_last, read_us in read:
             left -= chunk.size
             chunks.append(jobs.ChunkRead(one, chunk, one.limit, is_last, end, read_us, seconds))
+        if len(parts) > 1 and not turn.rest():
+            break
     now = _described(session, [_order_of(chunk.job.table) for chunk in chunks])
     same = [chunk for chunk in chunks if now.get(_order_of(chunk.job.table)) == chunk.job.table]
     return jobs.GroupRead(job, same)
@@ -108,23 +116,24 @@ def _read_part(
     session: SelectSession,
     part: Sequence[jobs.ChunkJob],
     read_rows: ReadRows,
+    turn: Read,
     bytes_max: int,
     lock: str,
 ) -> list[tuple[jobs.ChunkJob, Chunk, bool, int]]:
     """Return rows of each table, whether they are the last ones, and the time of the SELECT."""
     read = []
     for one in part:
-        if bytes_max <= 0:
-            # The tables are larger than the server said.
+        if bytes_max <= 0 or (one is not part[0] and not turn.rest()):
+            # The tables are larger than the server said, or others have waited long enough.
             break
         read_us = CLOCK.now_us()
         try:
-            chunk, is_whole = read_rows(session, one, (one.limit, bytes_max), lock)
+            chunk, is_last = read_rows(session, one, (one.limit, bytes_max), lock)
         except _OF_ONE_TABLE as error:
             _require_open(error)
             continue
         bytes_max -= chunk.size
-        read.append((one, chunk, is_whole and chunk.count < one.limit, read_us))
+        read.append((one, chunk, is_last, read_us))
     return read
 
 

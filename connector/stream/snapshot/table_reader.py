@@ -7,7 +7,7 @@ takes the next job: other tables do not wait for this one.
 A reader waits for its turn before each job: the pace of the source says when that is.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -22,10 +22,11 @@ from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAIT_TIMEOUT
 from connector.stream.envelope.copied_chunk import Chunk
 from connector.stream.envelope.debezium.profile import DebeziumProfile
+from connector.stream.envelope.selected_rows import SelectRowWriter
 from connector.stream.snapshot import copy_errors, jobs, table_group
 from connector.stream.snapshot.keyset import select_chunk, select_rows
 from connector.stream.snapshot.pass_reader import read_pass
-from connector.stream.snapshot.source_pace import SourcePace
+from connector.stream.snapshot.source_pace import Read, SourcePace
 from connector.stream.snapshot.table_plan import is_absent, plan, table_exists
 from connector.stream.snapshot.watermark import LogPosition, log_end, read_after_delivered
 from connector.stream.source.information_schema import TableMissing
@@ -144,7 +145,7 @@ class TableReader:
             return
         with self._pace.read(session, self._closing, _table_of(job)) as turn:
             try:
-                result = self._read(session, job)
+                result = self._read(session, job, turn)
             except errors.SourceRefused as error:
                 result = _after_refusal(session, job, error, ["SELECT"])
             if isinstance(result, jobs.ChunkRead):
@@ -153,11 +154,12 @@ class TableReader:
 
     def _do_group(self, session: SelectSession, job: jobs.Group) -> jobs.Result:
         # Rows of small tables do not say how busy the server is: the statements take longer.
-        with self._pace.read(session, self._closing):
+        with self._pace.read(session, self._closing) as turn:
             try:
                 if isinstance(job, jobs.PlanGroup):
                     return table_group.plan_group(session, job, self._settings)
-                return table_group.read_group(session, job, self._select, self._closing)
+                select = partial(self._select, turn)
+                return table_group.read_group(session, job, select, turn, self._closing)
             except (errors.SourceRefused, errors.SourceUnavailable) as error:
                 if not error.number:
                     raise
@@ -165,13 +167,13 @@ class TableReader:
                 return jobs.JobFailure(job, error)
 
     def _read(
-        self, session: SelectSession, job: jobs.PlanJob | jobs.KeysJob | jobs.ChunkJob
+        self, session: SelectSession, job: jobs.PlanJob | jobs.KeysJob | jobs.ChunkJob, turn: Read
     ) -> jobs.Result:
         if isinstance(job, jobs.PlanJob):
             return plan(session, job, self._settings)
         if isinstance(job, jobs.KeysJob):
             return self._read_keys(session, job)
-        return self._read_chunk(session, job)
+        return self._read_chunk(session, job, turn)
 
     def _read_at_once(self, session: SelectSession, job: jobs.PassJob) -> Iterator[jobs.Result]:
         for part in job.parts:
@@ -181,24 +183,24 @@ class TableReader:
                 return
         yield from read_pass(session, self._open_session, job, self._closing, self._debezium)
 
-    def _read_chunk(self, session: SelectSession, job: jobs.ChunkJob) -> jobs.Result:
+    def _read_chunk(self, session: SelectSession, job: jobs.ChunkJob, turn: Read) -> jobs.Result:
         limit = job.limit
         started = CLOCK.monotonic()
         while True:
             read_us = CLOCK.now_us()
             most = limit, job.bytes_max
-            answer = self._in_time(session, job, partial(self._select, session, job, most))
+            answer = self._in_time(session, job, partial(self._select, turn, session, job, most))
             if answer is not None:
                 break
             if limit == 1:
                 raise _too_slow(job.table.name, job.where, self._settings.statement_seconds_max)
-            limit = max(1, limit // 2)
-        (chunk, is_whole), end = answer
+            limit = max(1, min(limit, turn.statement_rows) // 2)
+        (chunk, is_last), end = answer
         changed = self._changed(session, job)
         if changed is not None:
             return changed
-        is_last = is_whole and chunk.count < limit
-        return jobs.ChunkRead(job, chunk, limit, is_last, end, read_us, CLOCK.monotonic() - started)
+        seconds = CLOCK.monotonic() - started - turn.rested_seconds
+        return jobs.ChunkRead(job, chunk, limit, is_last, end, read_us, seconds)
 
     def _read_keys(self, session: SelectSession, job: jobs.KeysJob) -> jobs.Result:
         read_us = CLOCK.now_us()
@@ -237,19 +239,20 @@ class TableReader:
         return record_keys
 
     def _select(
-        self, session: SelectSession, job: jobs.ChunkJob, most: tuple[int, int], lock: str
+        self,
+        turn: Read,
+        session: SelectSession,
+        job: jobs.ChunkJob,
+        most: tuple[int, int],
+        lock: str,
     ) -> tuple[Chunk, bool]:
-        """Return at `most` so many rows and bytes, and whether these are all of the statement."""
-        limit, bytes_max = most
+        """Return at `most` so many rows and bytes, and whether no row follows them."""
         before, hint = time_limits(session, self._settings)
-        sql = select_chunk(job.table, job.range, job.after, job.where, limit, hint)
-        writer = job.table.writer(self._debezium)
-        pieces = session.read_chunks(f"{before}{sql}{lock}", writer, bytes_max)
-        chunk, is_whole = next(pieces)
-        for _ in pieces:
-            # Rows beyond the bytes of a chunk are read again with the next one.
-            continue
-        return chunk, is_whole
+
+        def sql(after: Sequence[bytes], limit: int) -> str:
+            return before + select_chunk(job.table, job.range, after, job.where, limit, hint) + lock
+
+        return read_rows(session, turn, job.table.writer(self._debezium), sql, job.after, most)
 
     def _changed(
         self, session: SelectSession, job: jobs.ChunkJob | jobs.KeysJob | jobs.PassPart
@@ -266,6 +269,39 @@ class TableReader:
         return jobs.TableChange(
             job, log_end(session), False, errors.SourceRefused(copy_errors.OTHER_TABLE_NOW)
         )
+
+
+def read_rows(
+    session: SelectSession,
+    turn: Read,
+    writer: SelectRowWriter,
+    sql: Callable[[Sequence[bytes], int], str],
+    after: Sequence[bytes],
+    most: tuple[int, int],
+) -> tuple[Chunk, bool]:
+    """Return the rows after a key, at `most` so many rows and bytes, and whether no row follows.
+
+    `sql` returns the SELECT of so many rows after a key. There are as many statements as the `turn`
+    asks for, with rests between them; fewer rows, if it ends before. Raises the errors of the
+    session.
+    """
+    rows_left, bytes_left = most
+    chunks = []
+    while True:
+        rows = min(rows_left, turn.statement_rows)
+        pieces = session.read_chunks(sql(after, rows), writer, bytes_left)
+        chunk, is_whole = next(pieces)
+        for _ in pieces:
+            # Rows beyond the bytes of a chunk are read again with the next one.
+            continue
+        chunks.append(chunk)
+        is_last = is_whole and chunk.count < rows
+        rows_left -= chunk.count
+        bytes_left -= chunk.size
+        is_full = not is_whole or rows_left <= 0 or bytes_left <= 0
+        if is_last or is_full or not turn.rest():
+            return Chunk.joined(chunks), is_last
+        after = chunk.last_key
 
 
 def _busy(job: jobs.Job, error: errors.ConnectorError) -> jobs.TableBusy | None:

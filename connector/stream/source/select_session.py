@@ -4,8 +4,10 @@ The session's settings make the values exact: strings come as stored bytes, time
 sql_mode of the server changes how a value prints.
 """
 
+from collections import Counter
 from collections.abc import Callable, Generator
-from typing import Self
+from threading import Lock
+from typing import Final, Self
 
 from connector.foundation.errors import SourceUnavailable
 from connector.foundation.settings.configuration import source_in_lower_case
@@ -46,6 +48,11 @@ _SOME_SETTINGS = {
 _CASE = "lower_case_table_names"
 # Independent of the server's default: committed rows only, and one view in a transaction.
 _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+
+
+# By server: how many statements the sessions of this process have sent.
+_sent: Final = Counter[str]()
+_sent_lock: Final = Lock()
 
 
 class SelectSession:
@@ -95,6 +102,11 @@ class SelectSession:
             session.close()
             raise other_server_error(session.name)
         return session
+
+    @property
+    def statements_sent(self) -> int:
+        """How many statements all sessions of this process have sent to the server."""
+        return _sent[self.identity.server_uuid]
 
     @property
     def is_closed(self) -> bool:
@@ -190,6 +202,8 @@ class SelectSession:
         return result.column_names
 
     def _ask(self, sql: str) -> None:
+        with _sent_lock:
+            _sent[self.identity.server_uuid] += 1
         try:
             self._socket.send(_query_packet(sql), self._timeout_seconds)
         except OSError as error:

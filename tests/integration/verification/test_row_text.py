@@ -155,7 +155,7 @@ def test_server_and_arrow_write_the_same_text_of_a_row(server: Source, place: st
             table.key(),
             text,
         ) as theirs:
-            for places, future in theirs.begin(each):
+            for places, future in theirs.begin(each, 5):
                 some = future.result()
                 assert some is not None
                 assert some.rows.tolist() == sums.rows[places].tolist()
@@ -200,7 +200,7 @@ def test_the_source_is_asked_to_sum_only_within_its_time_limit(mysql: Source, sc
     pace = SourcePace(SnapshotSettings(statement_seconds_max=0.001))
     name = f"(SELECT a.id FROM {place}.t a, {place}.t b, {place}.t c) d"
     with ServerChecksums(table.open, pace, name, table.key(), slow) as sums:
-        ((_, future),) = sums.begin(KeyRanges.whole())
+        ((_, future),) = sums.begin(KeyRanges.whole(), 5)
         assert future.result() is None
     table.close()
     mysql.execute(f"DROP DATABASE {place}")
