@@ -91,6 +91,11 @@ class OurConnector(Connector):
         del again
         self._run(f"position:{file}:4", f"{self.database}.*")
 
+    @property
+    def config(self) -> Path:
+        """Its configuration, from its start on."""
+        return self.folder / f"{self.prefix}.toml"
+
     def copy(self, table: str) -> None:
         """Start the daemon without progress; it copies `table`, and follows it."""
         self._run("snapshot", table)
@@ -114,9 +119,8 @@ get_server_public_key = true
 bootstrap_servers = {json.dumps([self.bootstrap])}
 topic_prefix = "{self.prefix}"
 {self._settings}"""
-        config = self.folder / f"{self.prefix}.toml"
-        config.write_text(text)
-        command = [sys.executable, "-m", "connector", "run", str(config)]
+        self.config.write_text(text)
+        command = [sys.executable, "-m", "connector", "run", str(self.config)]
         self._process = start(command, self.log, CONNECTOR_COMPILED=self._compiled)
 
 
