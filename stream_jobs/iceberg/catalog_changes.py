@@ -37,6 +37,7 @@ class Relation(Enum):
     # Of a mirror that was made again since, of a lost Iceberg table, or with other partitions.
     OTHER_GENERATION = auto()
     CHANGED = auto()  # the same, but another program has committed to it
+    GONE_BACK = auto()  # the same, but another program has set it back to an earlier snapshot
     FOREIGN = auto()  # none of this mirror
 
 
@@ -48,20 +49,24 @@ def relation(theirs: TableMetadata, ours: TableMetadata) -> Relation:
     if foreign_snapshot(theirs) is not None:
         return Relation.CHANGED
     own = {entry["snapshot-id"]: entry for entry in ours["snapshots"]}
-    is_same = all(
+    is_same = given.get(_TABLE_ID) == ours["table-uuid"] and all(
         entry["manifest-list"] == own[entry["snapshot-id"]]["manifest-list"]
         for entry in _snapshots(theirs)
         if entry["snapshot-id"] in own
     )
-    head, last = head_of(theirs), theirs.get("last-sequence-number") or 0
-    is_earlier = last <= ours["last-sequence-number"] and (
-        head is None or (head in own and _sequence(theirs, head) == last)
-    )
+    is_earlier = (theirs.get("last-sequence-number") or 0) <= ours["last-sequence-number"]
     # A catalog keeps the partitions with which it has made a table.
-    is_earlier = is_earlier and _has_our_spec(theirs, ours)
-    if given.get(_TABLE_ID) != ours["table-uuid"] or not (is_same and is_earlier):
+    if not (is_same and is_earlier and _has_our_spec(theirs, ours)):
         return Relation.OTHER_GENERATION
-    return Relation.EARLIER
+    head = head_of(theirs)
+    if head != newest_of(theirs):
+        return Relation.GONE_BACK
+    return Relation.EARLIER if head is None or head in own else Relation.OTHER_GENERATION
+
+
+def newest_of(theirs: TableMetadata) -> int | None:
+    """Return the newest snapshot of a table, which is the current one of each state of ours."""
+    return max((entry["snapshot-id"] for entry in _snapshots(theirs)), default=None)
 
 
 def foreign_snapshot(theirs: TableMetadata) -> Mapping[str, Any] | None:
@@ -141,6 +146,7 @@ def creation(
 def change(name: CatalogName, theirs: TableMetadata, ours: TableMetadata) -> Change | None:
     """Return what leads from the catalog's table, an earlier state, to ours; None if nothing."""
     updates = [
+        *_properties_changed(theirs, ours),
         *_columns_changed(theirs, ours),
         *_snapshots_added(theirs, ours),
         *_snapshots_removed(theirs, ours),
@@ -166,6 +172,13 @@ def _has_our_spec(theirs: TableMetadata, ours: TableMetadata) -> bool:
     specs = {spec["spec-id"]: spec["fields"] for spec in theirs["partition-specs"]}
     own = partition_spec(ours)
     return bool(specs.get(own["spec-id"]) == own["fields"])
+
+
+def _properties_changed(theirs: TableMetadata, ours: TableMetadata) -> list[Change]:
+    """Return those of ours that another program has changed: one protects the files of Delta."""
+    given, own = theirs.get("properties") or {}, ours["properties"]
+    lost = {name: value for name, value in own.items() if given.get(name) != value}
+    return [{"action": "set-properties", "updates": lost}] if lost else []
 
 
 def _columns_changed(theirs: TableMetadata, ours: TableMetadata) -> list[Change]:
@@ -240,11 +253,6 @@ def head_of(metadata: TableMetadata) -> int | None:
     """Return the current snapshot; some catalogs write -1 for none."""
     head = metadata.get("current-snapshot-id")
     return None if head is None or head < 0 else head
-
-
-def _sequence(metadata: TableMetadata, snapshot: int) -> int | None:
-    found = (e["sequence-number"] for e in _snapshots(metadata) if e["snapshot-id"] == snapshot)
-    return next(found, None)
 
 
 def _schema_id(metadata: TableMetadata, schema: Mapping[str, Any]) -> int | None:

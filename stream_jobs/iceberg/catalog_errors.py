@@ -54,14 +54,18 @@ TAKEN = notice(
     cause=f"The job changes only tables that it has made, for this mirror.path. {_GOES_ON}",
     example={"table": _TABLE, "catalog": _CATALOG, "other": "one at s3://lake/orders"},
 )
-FOREIGN_COMMIT = notice(
+FOREIGN_CHANGE = notice(
     "M820",
-    "{table} in the Iceberg catalog {catalog}: {who} has committed snapshot {snapshot} ({what})",
+    "{table} in the Iceberg catalog {catalog}: {reason}",
     "let no other program write to this table or compact it, and drop it in the catalog: the job "
     'creates it again; or set on_foreign_commit = "replace" in [iceberg]',
     cause="The job continues only from its own snapshots, because the tables of a mirror equal the "
-    f"source. The catalog keeps the other commit. {_GOES_ON}",
-    example={"table": _TABLE, "catalog": _CATALOG, "who": "spark", "snapshot": 7, "what": "append"},
+    f"source. The catalog keeps what the other program did. {_GOES_ON}",
+    example={"table": _TABLE, "catalog": _CATALOG},
+)
+FOREIGN_COMMIT = FOREIGN_CHANGE.because("{who} has committed snapshot {snapshot} ({what})")
+GONE_BACK = FOREIGN_CHANGE.because(
+    "another program has set it back from snapshot {newest} to {snapshot}"
 )
 CONFLICT = notice(
     "M821",

@@ -163,9 +163,10 @@ class CatalogPublisher:
         ours, theirs = head.metadata, self._catalog.load(name)
         if theirs is not None:
             own = catalog_changes.relation(theirs, ours)
-            if own is Relation.EARLIER:
+            if own in (Relation.EARLIER, Relation.GONE_BACK):
                 if (kept := _kept_by(theirs)) is not None:
                     self._kept[path] = kept
+                self._refuse_foreign(name, own, theirs)
                 change = catalog_changes.change(name, theirs, ours)
                 if change is not None:
                     return _Pending(name, change, _kept(ours))
@@ -189,8 +190,18 @@ class CatalogPublisher:
         if own is Relation.FOREIGN:
             other = f"one at {theirs.get('location')}"
             raise MirrorError(catalog_errors.TAKEN, table=str(name), catalog=url, other=other)
+        if self._replaces_foreign:
+            return
+        if own is Relation.GONE_BACK:
+            raise MirrorError(
+                catalog_errors.GONE_BACK,
+                table=str(name),
+                catalog=url,
+                newest=catalog_changes.newest_of(theirs),
+                snapshot=catalog_changes.head_of(theirs),
+            )
         entry = catalog_changes.foreign_snapshot(theirs)
-        if entry is not None and not self._replaces_foreign:
+        if entry is not None:
             raise MirrorError(
                 catalog_errors.FOREIGN_COMMIT,
                 table=str(name),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -302,10 +303,8 @@ def overwrite(lake: Lake, snapshot: int) -> None:
         "summary": {"operation": "overwrite", "engine-name": "spark"},
     }
     main = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch"}
-    name = CatalogName(("lake", f"{lake.namespace}_shop"), "t0")
-    updates = [{"action": "add-snapshot", "snapshot": entry}, main | {"snapshot-id": snapshot}]
-    RestCatalog(CatalogAccess(lake.server.url, WAREHOUSE, LOGIN)).commit(
-        [{"identifier": name.identifier, "requirements": [], "updates": updates}]
+    commit_as_another(
+        lake, {"action": "add-snapshot", "snapshot": entry}, main | {"snapshot-id": snapshot}
     )
 
 
@@ -327,6 +326,73 @@ def test_a_commit_of_another_program_stops_the_table_or_is_replaced(lake: Lake) 
     lake.restart(replaces_foreign=True)
     assert lake.commit() == [None]
     assert lake.agree() == 9
+
+
+def commit_as_another(lake: Lake, *updates: dict[str, Any]) -> None:
+    """Change the table in the catalog as another program does."""
+    name = CatalogName(("lake", f"{lake.namespace}_shop"), "t0")
+    RestCatalog(CatalogAccess(lake.server.url, WAREHOUSE, LOGIN)).commit(
+        [{"identifier": name.identifier, "requirements": [], "updates": list(updates)}]
+    )
+
+
+def publish_now(lake: Lake) -> list[MirrorError | None]:
+    """Publish with the clock of the catalog, which has to date what another program changes."""
+    lake.published[0].at = int(time.time() * 1000) - 10_000
+    return lake.publish()
+
+
+def set_back(lake: Lake, snapshot: int) -> None:
+    main = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch"}
+    commit_as_another(lake, main | {"snapshot-id": snapshot})
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_table_that_was_set_back_stops_or_is_led_on_and_is_never_dropped(
+    lake: Lake, *, is_later: bool
+) -> None:
+    (sample,) = lake.samples
+    for number in range(3):
+        sample.append([number])
+        assert publish_now(lake) == [None]
+    made, before = lake.read().metadata.table_uuid, len(lake.proxy.asked)
+    set_back(lake, 1)
+    if is_later:
+        # Ours has forgotten the snapshot to which it was set back.
+        lake.published[0].keep_snapshots(1)
+    sample.append([3])
+    (problem,) = publish_now(lake)
+    assert refused(problem).startswith(
+        f"[M820] lake.{lake.namespace}_shop.t0 in the Iceberg catalog {lake.proxy.url}: "
+        "another program has set it back from snapshot 3 to 1; let no other program write"
+    )
+    assert lake.read().metadata.current_snapshot_id == 1
+    assert len(lake.read().scan().to_arrow()) == 1
+    # Its readers keep the files.
+    kept = lake.publisher.kept(sample.path)
+    assert kept is not None
+    assert kept.snapshot == 1
+    lake.restart(replaces_foreign=True)
+    assert lake.commit() == [None]
+    assert lake.agree() == 4
+    assert lake.read().metadata.table_uuid == made
+    assert not [asked for asked in lake.proxy.asked[before:] if asked.startswith("DELETE")]
+
+
+def test_a_property_that_protects_files_is_set_again(lake: Lake) -> None:
+    (sample,) = lake.samples
+    sample.append([0])
+    assert publish_now(lake) == [None]
+    commit_as_another(lake, {"action": "set-properties", "updates": {"gc.enabled": "true"}})
+    assert lake.read().properties["gc.enabled"] == "true"
+    assert lake.commit() == [None]
+    assert lake.read().properties["gc.enabled"] == "false"
+    commit_as_another(lake, {"action": "remove-properties", "removals": ["gc.enabled"]})
+    assert "gc.enabled" not in lake.read().properties
+    sample.append([1])
+    assert publish_now(lake) == [None]
+    assert lake.read().properties["gc.enabled"] == "false"
+    assert lake.agree() == 2
 
 
 def test_a_table_of_somebody_else_is_never_touched(lake: Lake) -> None:
