@@ -46,6 +46,9 @@ REFUSED = notice(
 )
 SAID = REFUSED.because("{said}")
 NO_DOCUMENT = REFUSED.because("the answer is not that of an Iceberg REST catalog")
+NO_VERSION_3 = REFUSED.because(
+    "it makes tables of format version 2, and does not accept those of version 3"
+)
 OTHER_IDS = REFUSED.because("it has given columns or partitions other ids")
 TAKEN = notice(
     "M819",
@@ -113,10 +116,14 @@ CLOCK = notice(
 )
 UNUSABLE = failure(
     "M822",
-    "the job cannot use its Iceberg catalog: {why:what}",
+    "the job cannot use its Iceberg catalog: [{refusal}] {why:what}",
     "correct [iceberg] in the configuration, or the rights of the account; without "
     "iceberg.catalog, the Iceberg tables are found by their paths alone",
-    cause="The catalog answers, and refuses. A catalog that does not answer does not stop the job.",
+    cause="The catalog answers, and refuses what each table needs; the code in brackets says more. "
+    "At its start, the job lists the namespaces, makes those that it lacks, and stages a table of "
+    "format version 3, of which nothing stays. A catalog that does not answer does not stop the "
+    "job, nor does one that refuses only some of several namespaces.",
+    example={"refusal": "M817"},
 )
 
 

@@ -18,6 +18,7 @@ away:
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Final, NamedTuple
 
 import orjson
@@ -32,6 +33,8 @@ from stream_jobs.paths import OWN_FOLDER
 
 _RECORD: Final = f"{OWN_FOLDER}/iceberg/catalog.json"
 _DATABASE: Final = "{database}"
+# So many namespaces are tried until the catalog takes a table in one.
+_TRIALS_MAX: Final = 16
 # What an answer raises that is none of a catalog.
 _UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError)
 
@@ -76,14 +79,31 @@ class CatalogPublisher:
         # Why nothing more is asked in this turn.
         self._away: rest_catalog.CatalogAway | None = None
 
-    def verify(self) -> None:
-        """Try the catalog; raises MirrorError if it refuses. One that is away is no error."""
+    def verify(self, databases: Collection[str] = ()) -> None:
+        """Try what tables of `databases` need; raises MirrorError if the catalog refuses it.
+
+        One that is away is no error, nor is one that takes some of the tables.
+        """
+        namespaces = {self._name(database, "").namespace for database in databases}
+        if not any(_DATABASE in level for level in self._namespace):
+            namespaces.add(self._namespace)
         try:
-            self._catalog.verify()
+            refusal = self._refusal(sorted(namespaces)[:_TRIALS_MAX])
         except rest_catalog.CatalogAway:
             return
-        except MirrorError as error:
-            raise MirrorError(catalog_errors.UNUSABLE, why=error.message) from error
+        if refusal is not None:
+            why = refusal.message
+            number = why.shown_code.code
+            raise MirrorError(catalog_errors.UNUSABLE, refusal=number, why=why) from refusal
+
+    def _refusal(self, namespaces: Collection[tuple[str, ...]]) -> MirrorError | None:
+        """Return why the catalog takes no table at all; None if it takes one in a namespace."""
+        refusals = [_refusal_of(self._catalog.verify)]
+        for levels in namespaces if refusals == [None] else ():
+            refusals.append(_refusal_of(partial(self._catalog.verify_namespace, levels)))
+            if refusals[-1] is None:
+                return None
+        return next((refusal for refusal in refusals if refusal is not None), None)
 
     def kept(self, path: str) -> Kept | None:
         """Return what readers of the catalog see of a table; None if that is nothing."""
@@ -268,6 +288,17 @@ class CatalogPublisher:
                 _RECORD, orjson.dumps({p: list(own) for p, own in self._lagging.items()})
             )
             self._written = dict(self._lagging)
+
+
+def _refusal_of(attempt: Callable[[], None]) -> MirrorError | None:
+    """Return the error of an attempt; raises CatalogAway."""
+    try:
+        attempt()
+    except rest_catalog.CatalogAway:
+        raise
+    except MirrorError as error:
+        return error
+    return None
 
 
 def _kept(ours: TableMetadata) -> Kept:

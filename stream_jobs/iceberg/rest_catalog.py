@@ -58,6 +58,9 @@ _UNSTAGED: Final = (
     HTTPStatus.NOT_IMPLEMENTED,
 )
 _TRANSACTIONS: Final = "/transactions/commit"
+# What is staged at the start of the job, and never made.
+_TRIAL: Final = "binlog_connector_trial"
+_TRIAL_COLUMN: Final = {"id": 1, "name": "id", "required": False, "type": "long"}
 
 
 class CatalogName(NamedTuple):
@@ -108,6 +111,17 @@ class RestCatalog:
         Raises MirrorError if the catalog is away, or refuses the login or the warehouse.
         """
         self._get("/namespaces")
+
+    def verify_namespace(self, levels: tuple[str, ...]) -> None:
+        """Try to make a table of format version 3, of which nothing stays but its namespace.
+
+        A catalog that cannot stage tables is not tried any further. Raises MirrorError if the
+        catalog is away, or refuses.
+        """
+        name = CatalogName(levels, _TRIAL)
+        if self.stage(name, _trial(3)) is None and self.stage(name, _trial(2)) is not None:
+            path = f"{_namespace(levels)}/tables"
+            raise self._error(catalog_errors.NO_VERSION_3, "POST", path)
 
     def load(self, name: CatalogName) -> TableMetadata | None:
         """Return a table as the catalog has it; None if there is none. Raises MirrorError."""
@@ -355,6 +369,12 @@ class RestCatalog:
         # Before it expires, so that it is valid while a request is on its way.
         seconds = lasts * 0.8 if isinstance(lasts, (int, float)) else float("inf")
         return token, time.monotonic() + seconds
+
+
+def _trial(version: int) -> dict[str, Any]:
+    """Return a table to stage, of a format version."""
+    schema = {"type": "struct", "schema-id": 0, "fields": [_TRIAL_COLUMN]}
+    return {"schema": schema, "properties": {"format-version": str(version)}}
 
 
 def _namespace(levels: tuple[str, ...]) -> str:

@@ -115,14 +115,21 @@ def iceberg_publication(
     choices: TableOptionsResolver,
     ownership: Ownership,
 ) -> IcebergPublication | None:
-    """Return what publishes versions as Iceberg tables; None if the settings want none."""
+    """Return what publishes versions as Iceberg tables; None if the settings want none.
+
+    Raises MirrorError if the catalog refuses. One that does not answer may come back.
+    """
     if not choices.is_iceberg:
         return None
     own, iceberg = settings.mirror, settings.iceberg
     limits = PublicationLimits(iceberg.snapshots, settings.cuts_ms, own.commits_in_parallel)
     files = TableFiles(services.storage, reader_uri(own.path), is_shared=own.shared)
     catalog = catalog_publisher(iceberg, files)
-    return IcebergPublication(services, choices, limits, files, catalog, ownership)
+    publication = IcebergPublication(services, choices, limits, files, catalog, ownership)
+    if catalog is not None:
+        services.registry.refresh()
+        catalog.verify(publication.databases())
+    return publication
 
 
 def task_template(settings: Settings, storage: Storage) -> Task:
@@ -163,8 +170,7 @@ def table_loader(
 def catalog_publisher(own: IcebergSettings, files: TableFiles) -> CatalogPublisher | None:
     """Return what publishes `files` in a catalog; None without one.
 
-    Raises MirrorError if the catalog refuses. One that does not answer may come back. Raises
-    ConfigError if a package is missing.
+    Raises ConfigError if a package is missing.
     """
     if own.catalog is None:
         return None
@@ -182,9 +188,7 @@ def catalog_publisher(own: IcebergSettings, files: TableFiles) -> CatalogPublish
     signer = signer_of(own.sigv4_service, own.sigv4_region)
     catalog = RestCatalog(CatalogAccess(own.catalog, own.warehouse, login, signer))
     replaces = own.on_foreign_commit == "replace"
-    publisher = CatalogPublisher(catalog, files, own.namespace, replaces_foreign=replaces)
-    publisher.verify()
-    return publisher
+    return CatalogPublisher(catalog, files, own.namespace, replaces_foreign=replaces)
 
 
 def delta_properties(settings: MirrorSettings) -> dict[str, str]:

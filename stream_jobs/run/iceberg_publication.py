@@ -140,6 +140,10 @@ class IcebergPublication:
         schemas = map(self._published_schema, self._services.registry.topics())
         return list({schema.name: schema for schema in schemas if schema is not None}.values())
 
+    def databases(self) -> set[str]:
+        """Return the databases whose tables are published, as far as their schemas were read."""
+        return {schema.place[0] for schema in self._published_schemas()}
+
     def kept_since(self, table: ChangedTable, at: int) -> int:
         """Return the time before `at` for which Delta's files are needed, as the time of a cleanup.
 

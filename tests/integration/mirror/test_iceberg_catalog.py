@@ -215,7 +215,7 @@ def test_a_catalog_that_refuses_the_login_ends_the_start(
     transfer(kafka, tables, 10)
     wrong = sections | {"iceberg": sections["iceberg"] | {"client_secret": "wrong"}}
     error = job.error(**wrong)
-    assert "the job cannot use its Iceberg catalog: the Iceberg catalog" in error
+    assert "the job cannot use its Iceberg catalog: [M816] the Iceberg catalog" in error
     assert "Invalid client credentials" in error
     assert job.apply(**sections)["tables"]["shop.savings"]["version"] == 1
 

@@ -193,16 +193,20 @@ def test_a_signature_that_is_refused_is_told_without_a_secret(
     assert len(proxy.asked) == 2
     files = TableFiles(LocalStorage(str(account.parent)), f"file://{account.parent}")
     own = IcebergSettings(catalog=proxy.url, sigv4_service=SERVICE, sigv4_region=REGION)
+    publisher = catalog_publisher(own, files)
+    assert publisher is not None
     with pytest.raises(MirrorError) as caught:
-        catalog_publisher(own, files)
-    assert str(caught.value).startswith("[M822] the job cannot use its Iceberg catalog: ")
+        publisher.verify()
+    assert str(caught.value).startswith("[M822] the job cannot use its Iceberg catalog: [M826] ")
     verifier.accounts, verifier.service, verifier.region = (
         {"AKIA1": (SECRET, TOKEN)},
         SERVICE,
         REGION,
     )
     proxy.own = lambda _: (200, CONFIG)
-    assert catalog_publisher(own, files) is not None
+    publisher = catalog_publisher(own, files)
+    assert publisher is not None
+    publisher.verify()
 
 
 @pytest.mark.parametrize("minutes", [-20, 20])

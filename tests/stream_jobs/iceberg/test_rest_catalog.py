@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyiceberg.catalog.rest import RestCatalog as PyCatalog
 
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.errors import MirrorError
@@ -17,7 +18,7 @@ from tests.stream.sink.test_schema_registry import answering
 from tests.stream_jobs.catalog_server import KEY, SECRET, WAREHOUSE, Proxy, serve_catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from tests.stream_jobs.catalog_server import CatalogServer
@@ -209,25 +210,88 @@ def test_a_server_that_is_no_catalog_is_told(proxy: Proxy, answer: tuple[int, An
     )
 
 
+FORBIDDEN = {"error": {"message": "no right", "type": "ForbiddenException"}}
+
+
+def start(
+    url: str,
+    folder: Path,
+    login: CatalogLogin = LOGIN,
+    databases: Collection[str] = (),
+    namespace: str = "{database}",
+) -> None:
+    """Try the catalog as the start of a job does."""
+    files = TableFiles(LocalStorage(str(folder)), f"file://{folder}")
+    catalog = RestCatalog(CatalogAccess(url, WAREHOUSE, login))
+    CatalogPublisher(catalog, files, namespace, replaces_foreign=False).verify(databases)
+
+
+def refused_start(url: str, folder: Path, *databases: str) -> str:
+    with pytest.raises(MirrorError) as caught:
+        start(url, folder, databases=databases)
+    assert caught.value.code is catalog_errors.UNUSABLE
+    return str(caught.value)
+
+
 def test_the_start_of_a_job_tries_the_catalog_and_outlasts_one_that_is_away(
     proxy: Proxy, tmp_path: Path
 ) -> None:
-    files = TableFiles(LocalStorage(str(tmp_path)), f"file://{tmp_path}")
-
-    def start(login: CatalogLogin) -> None:
-        catalog = RestCatalog(CatalogAccess(proxy.url, WAREHOUSE, login))
-        CatalogPublisher(catalog, files, "{database}", replaces_foreign=False).verify()
-
-    start(LOGIN)
+    start(proxy.url, tmp_path)
     with pytest.raises(MirrorError) as caught:
-        start(CatalogLogin())
+        start(proxy.url, tmp_path, CatalogLogin())
     assert str(caught.value) == (
-        "[M822] the job cannot use its Iceberg catalog: the Iceberg catalog "
+        "[M822] the job cannot use its Iceberg catalog: [M817] the Iceberg catalog "
         f"{proxy.url} does not permit GET /namespaces: Access Denied. (ForbiddenException); "
         "correct [iceberg] in the configuration, or the rights of the account; without "
         "iceberg.catalog, the Iceberg tables are found by their paths alone"
     )
     proxy.reaches = lambda _: False
-    start(LOGIN)
+    start(proxy.url, tmp_path, databases=["shop"])
     with pytest.raises(CatalogAway):
         RestCatalog(CatalogAccess(proxy.url, WAREHOUSE, LOGIN)).verify()
+
+
+def test_the_start_of_a_job_stages_a_table_and_leaves_nothing_but_its_namespace(
+    server: CatalogServer, proxy: Proxy, tmp_path: Path
+) -> None:
+    start(proxy.url, tmp_path, databases=["staged"])
+    start(proxy.url, tmp_path, namespace="staged.literal")
+    found = [asked for asked in proxy.asked if asked.endswith("/tables")]
+    # The first request finds that there is no namespace.
+    path = f"POST /v1/{WAREHOUSE}/namespaces/staged"
+    assert found == [f"{path}/tables"] * 2 + [f"{path}%1Fliteral/tables"] * 2
+    assert not proxy.commits()
+    catalog = PyCatalog("test", uri=server.url, warehouse=WAREHOUSE, token=server.token())
+    assert catalog.list_tables("staged") == catalog.list_tables(("staged", "literal")) == []
+
+
+def test_the_start_of_a_job_names_the_right_that_is_missing(proxy: Proxy, tmp_path: Path) -> None:
+    start(proxy.url, tmp_path, databases=["started"])
+    proxy.own = lambda asked: (403, FORBIDDEN) if asked.endswith("/tables") else None
+    assert "[M817] the Iceberg catalog" in refused_start(proxy.url, tmp_path, "denied")
+    assert "does not permit POST /namespaces/denied/tables: no right (ForbiddenException)" in (
+        refused_start(proxy.url, tmp_path, "denied")
+    )
+    proxy.own = lambda asked: (
+        (403, FORBIDDEN) if asked.startswith("POST") and asked.endswith("/namespaces") else None
+    )
+    assert "does not permit POST /namespaces: no right" in (
+        refused_start(proxy.url, tmp_path, "missing")
+    )
+    # A table of another database goes on.
+    start(proxy.url, tmp_path, databases=["missing", "started"])
+
+
+def test_the_start_of_a_job_names_a_catalog_that_knows_no_version_3(
+    proxy: Proxy, tmp_path: Path
+) -> None:
+    said = {"error": {"message": "unsupported format", "type": "BadRequestException"}}
+    proxy.refuses = lambda _, body: (400, said) if b'"format-version":"3"' in body else None
+    assert refused_start(proxy.url, tmp_path, "started").startswith(
+        f"[M822] the job cannot use its Iceberg catalog: [M818] the Iceberg catalog {proxy.url} "
+        "refuses POST /namespaces/started/tables: it makes tables of format version 2, and does "
+        "not accept those of version 3; correct [iceberg]"
+    )
+    # One that stages no table at all says nothing of version 3.
+    proxy.refuses = lambda _, body: (400, said) if b'"stage-create":true' in body else None
+    start(proxy.url, tmp_path, databases=["started"])
