@@ -116,7 +116,7 @@ REASONS: Final = {
     "stream_jobs/run/publication_queue.py PublicationQueue._add": SHOWN,
     "stream_jobs/run/iceberg_publication.py IcebergPublication._kept_cuts": "the age of cuts",
     "stream_jobs/run/iceberg_publication.py IcebergPublication._occasion": PUBLISHED,
-    "stream_jobs/run/iceberg_publication.py IcebergPublication._note_published": SHOWN,
+    "stream_jobs/run/catalog_queue.py CatalogQueue.add": SHOWN,
     "stream_jobs/run/iceberg_publication.py IcebergPublication._publish_mirror": SHOWN,
     "stream_jobs/run/iceberg_publication.py IcebergPublication._tag": SHOWN,
     "stream_jobs/run/iceberg_publication.py IcebergPublication._write_record": SHOWN,

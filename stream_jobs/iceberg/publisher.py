@@ -70,6 +70,8 @@ class Occasion(NamedTuple):
     is_rewrite: bool = False
     # The snapshot that readers of a catalog see, which may lag.
     held: int | None = None
+    # Whether a catalog may just get one of the snapshots, so that none may go.
+    is_taken: bool = False
     # The newest cut that the pipeline knows.
     newest_cut: int = 0
 
@@ -227,9 +229,12 @@ class TablePublisher:
         known = metadata.with_snapshot(metadata.at_time(known, occasion.at), new.entry)
         if occasion.cut is not None:
             known = metadata.with_tag(known, self._tags, occasion.cut, snapshot.version)
-        expiry = metadata.Expiry.of(self._path, snapshot.configuration, occasion.at)
         cuts = self._cuts(occasion)
-        known = metadata.expired(known, cuts, self._snapshots, expiry, occasion.held)
+        if occasion.is_taken:
+            known = metadata.without_old_tags(known, cuts)
+        else:
+            expiry = metadata.Expiry.of(self._path, snapshot.configuration, occasion.at)
+            known = metadata.expired(known, cuts, self._snapshots, expiry, occasion.held)
         head = self._committed(state.head.number, known)
         return _State(head, new.manifests, snapshot.metadata)
 

@@ -14,8 +14,8 @@ cut. Only a cut whose tag all tables have can be read by its name.
 *Files.* Delta's upkeep deletes files for the time of the last publication, not for now. So what is
 published can be read, also if publishing fails for days.
 
-*Catalog.* If there is one, it gets what has been published by path, at the end of each turn. What
-it does not take is tried again in the next one; cuts do not wait for it.
+*Catalog.* If there is one, it gets what has been published by path, in a thread of its own
+(`catalog_queue.py`). Neither the tables by path nor cuts wait for it.
 
 *Shared.* Other pipelines publish the same tables. What they have published is not published again,
 and each has tags of its own. A snapshot stands for the commits of all, so none is a mere rewrite.
@@ -24,14 +24,13 @@ and each has tags of its own. A snapshot stands for the commits of all, so none 
 waits for it. If Iceberg cannot have it, it is tried again when it has changed.
 """
 
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
 from stream_jobs.cuts.cut import Cut, CutTable
@@ -45,6 +44,7 @@ from stream_jobs.iceberg.metadata import current_id, partition_spec, published_m
 from stream_jobs.iceberg.publisher import Occasion, TablePublisher
 from stream_jobs.iceberg.record import PublicationRecord, TableProblem
 from stream_jobs.iceberg.table_files import TableFiles
+from stream_jobs.run.catalog_queue import TAGGING_SHARE, CatalogQueue
 from stream_jobs.run.job_state import Ownership
 from stream_jobs.run.publication_queue import PublicationQueue, Version
 from stream_jobs.source.table_schema import TableSchema
@@ -52,9 +52,6 @@ from stream_jobs.tables.maintenance import ChangedTable
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.table_options import TableOptionsResolver
 from stream_jobs.tables.topic_state import path_in
-
-# Tables that have not changed get a tag in this part of the time at most.
-_TAGGING_SHARE: Final = 1 / 20
 
 
 class PublicationLimits(NamedTuple):
@@ -87,8 +84,6 @@ class IcebergPublication:
         self._limits = limits
         self._files = files
         self._catalog = catalog
-        # By path: tables that the catalog does not have as they are, and since when.
-        self._unlisted: dict[str, tuple[TableSchema, float]] = {}
         self._ownership = ownership
         owner = None if ownership is None else ownership.owner
         self._tags = CutTags(owner.prefix if owner is not None and owner.shared else None)
@@ -99,6 +94,10 @@ class IcebergPublication:
             self._record = replace(self._record, cuts={}, tags=self._tags)
         self._newest_cut = max(self._record.cuts, default=0)
         self.queue = PublicationQueue()
+        # What the catalog does not have as it is; None without a catalog.
+        self._unlisted = (
+            None if catalog is None else CatalogQueue(catalog, self.queue, limits.threads)
+        )
         # For the thread alone, by path.
         self._publishers: dict[str, TablePublisher] = {}
         self._is_begun = False
@@ -175,11 +174,21 @@ class IcebergPublication:
         if not self._is_begun:
             self._is_begun = self._publish_older()
         versions, cut = self.queue.take()
-        if not versions and cut is None:
-            if self._unlisted:
-                self._commit_to_catalog()
-                self._write_record()
-            return
+        if versions or cut is not None:
+            self._publish_newest(versions, cut)
+        if self._unlisted is not None:
+            self._unlisted.go_on()
+        self._write_record()
+
+    def finish(self) -> None:
+        """Publish the newest cut, and then what has come after it; also to the catalog."""
+        for _ in range(2):
+            self.publish()
+        if self._unlisted is not None:
+            self._unlisted.go_on(is_last=True)
+            self._write_record()
+
+    def _publish_newest(self, versions: Mapping[str, Version], cut: Cut | None) -> None:
         occasion = self._occasion(cut)
         with ThreadPoolExecutor(self._limits.threads) as pool:
             published = pool.map(
@@ -193,8 +202,6 @@ class IcebergPublication:
                     cuts={n: at for n, at in occasion.cuts.items() if n in before}
                 )
         self._record = replace(self._record, cuts=dict(occasion.cuts))
-        self._commit_to_catalog()
-        self._write_record()
 
     def _occasion(self, cut: Cut | None) -> Occasion:
         """Return the present one: all tables have come to `cut`, if there is one."""
@@ -221,8 +228,6 @@ class IcebergPublication:
         with ThreadPoolExecutor(self._limits.threads) as pool:
             schemas = self._published_schemas()
             list(pool.map(lambda schema: self._publish_mirror(schema, occasion), schemas))
-        self._commit_to_catalog()
-        self._write_record()
         return True
 
     def _publish_mirror(self, schema: TableSchema, occasion: Occasion) -> None:
@@ -269,7 +274,10 @@ class IcebergPublication:
         try:
             if self._catalog is not None:
                 kept = self._catalog.expect(path)
-                occasion = occasion._replace(held=None if kept is None else kept.snapshot)
+                occasion = occasion._replace(
+                    held=None if kept is None else kept.snapshot,
+                    is_taken=self._unlisted is not None and self._unlisted.is_taken(path),
+                )
             head = self._publisher(path).publish(snapshot, occasion)
         except MirrorError as error:
             return self.queue.failed(schema, error, path, version)
@@ -281,29 +289,19 @@ class IcebergPublication:
             return True
         return number is not None and tags(head.metadata).get(self._tags.of(number)) == own.version
 
-    def _note_published(self, path: str, schema: TableSchema, since: float | None = None) -> None:
+    def _note_published(
+        self,
+        path: str,
+        schema: TableSchema,
+        since: float | None = None,
+        *,
+        is_only_tagged: bool = False,
+    ) -> None:
         """Note that a table is published by its path; the catalog follows."""
-        if self._catalog is None:
+        if self._unlisted is None:
             self.queue.published(path, schema)
-            return
-        _, before = self._unlisted.get(path, (schema, since or time.time()))
-        self._unlisted[path] = schema, before
-
-    def _commit_to_catalog(self) -> None:
-        """Let the catalog have what has been published by path."""
-        if self._catalog is None:
-            return
-        waiting, self._unlisted = self._unlisted, {}
-        with ThreadPoolExecutor(self._limits.threads) as pool:
-            places = {path: schema.place for path, (schema, _) in waiting.items()}
-            problems = self._catalog.publish(places, pool)
-        for path, (schema, since) in waiting.items():
-            problem = problems[path]
-            if problem is None:
-                self.queue.published(path, schema)
-            else:
-                self._unlisted[path] = schema, since
-                self.queue.failed(schema, problem, since=since)
+        else:
+            self._unlisted.add(path, schema, since, is_only_tagged=is_only_tagged)
 
     def _publisher(self, path: str) -> TablePublisher:
         made = self._publishers.get(path)
@@ -321,7 +319,7 @@ class IcebergPublication:
     ) -> bool:
         """Tag the tables that have not changed; return whether all have the tag of the cut."""
         began = time.monotonic()
-        if (began - self._tagged_at) * _TAGGING_SHARE < self._tag_seconds:
+        if (began - self._tagged_at) * TAGGING_SHARE < self._tag_seconds:
             return False
         others = [
             (schema, cut.tables[schema.name])
@@ -340,7 +338,7 @@ class IcebergPublication:
         try:
             if self._publisher(own.path).tag(own.version, own.generation, occasion):
                 self._published_ms[own.path] = occasion.at
-                self._note_published(own.path, schema)
+                self._note_published(own.path, schema, is_only_tagged=True)
                 return True
             snapshot = Log(self._services.storage, own.path).load_version(own.version)
         except MirrorError as error:
@@ -387,33 +385,3 @@ def _facts(cut: Cut) -> dict[str, str]:
     if cut.source_time_ms is not None:
         facts["cdc.source-time-ms"] = str(cut.source_time_ms)
     return facts
-
-
-@contextmanager
-def publishing(
-    publication: IcebergPublication, every_seconds: float, after: Callable[[], None]
-) -> Iterator[None]:
-    """Publish every few seconds in a thread, and once at the end, if that is no error.
-
-    `after` is called each time.
-    """
-    stop, is_well = threading.Event(), False
-
-    def run() -> None:
-        while not stop.wait(every_seconds):
-            publication.publish()
-            after()
-
-    thread = threading.Thread(target=run, name="iceberg", daemon=True)
-    thread.start()
-    try:
-        yield
-        is_well = True
-    finally:
-        stop.set()
-        thread.join()
-    if is_well:
-        # The newest cut, and then what has come after it.
-        for _ in range(2):
-            publication.publish()
-        after()

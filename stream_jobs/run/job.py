@@ -35,10 +35,10 @@ from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, StopRequested, exit_codes, job_errors
 from stream_jobs.run import assembly
 from stream_jobs.run.batch import BatchApplier
-from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.interruptions import PAUSE_SECONDS, Interruptions
 from stream_jobs.run.job_state import OF_OTHER_OWNERS, RunFailure, RunRecord, own_record
 from stream_jobs.run.metrics import IdleTables, JobMetrics, TopicMonitor, topic_monitor
+from stream_jobs.run.publication_thread import publishing
 from stream_jobs.run.record_retention import RecordRetention
 from stream_jobs.run.spark_checkpoint import delete_unusable_checkpoint
 from stream_jobs.run.spark_session import Catalog, require_one_machine, start_session

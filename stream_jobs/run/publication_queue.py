@@ -106,8 +106,11 @@ class PublicationQueue:
         with self._lock:
             return path in self._newest or path in self._at_cut
 
-    def published(self, path: str, schema: TableSchema) -> None:
-        """Note that a version of a table has been published."""
+    def published(self, path: str, schema: TableSchema, since: float | None = None) -> None:
+        """Note that a version of a table has been published.
+
+        A later one waits `since` then, if it is not in this queue any more.
+        """
         with self._lock:
             self._problems.pop(schema.name, None)
             waiting = self._at_cut.get(path) or self._newest.get(path)

@@ -20,9 +20,9 @@ from stream_jobs.apply.task import run_task
 from stream_jobs.errors import exit_codes
 from stream_jobs.load.range_task import close_sessions, load_range
 from stream_jobs.run.assembly import batch_applier, table_loader
-from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.job import StreamJob
 from stream_jobs.run.metrics import JobMetrics
+from stream_jobs.run.publication_thread import publishing
 from stream_jobs.run.spark_session import start_session
 from stream_jobs.run.status_lines import StatusLines
 from stream_jobs.settings import Settings

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stream_jobs.run.assembly import batch_applier
-from stream_jobs.run.iceberg_publication import publishing
+from stream_jobs.run.publication_thread import publishing
 from stream_jobs.source.client import KafkaClient
 from tests.integration.mirror.conftest import follow_topics, make_settings, run_in_process
 from tests.stream_jobs.topics import Kafka, SourceTable, column

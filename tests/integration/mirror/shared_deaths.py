@@ -32,7 +32,7 @@ from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
 from stream_jobs.pipeline_folder import folder_of
 from stream_jobs.run.assembly import batch_applier
-from stream_jobs.run.iceberg_publication import publishing
+from stream_jobs.run.publication_thread import publishing
 from stream_jobs.settings import load_settings
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables.quarantine_files import QuarantineFiles

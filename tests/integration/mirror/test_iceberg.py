@@ -19,8 +19,8 @@ from stream_jobs.delta.table import TableCommit
 from stream_jobs.errors import MirrorError
 from stream_jobs.run.assembly import batch_applier
 from stream_jobs.run.commands import show_cuts
-from stream_jobs.run.iceberg_publication import publishing
 from stream_jobs.run.metrics_server import PREFIX, MetricsCollector
+from stream_jobs.run.publication_thread import publishing
 from stream_jobs.run.status import show_status
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topics import OffsetRange

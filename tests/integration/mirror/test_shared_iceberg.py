@@ -17,7 +17,7 @@ from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.pipeline_folder import pipeline_folder
 from stream_jobs.run.assembly import batch_applier
 from stream_jobs.run.commands import show_cuts
-from stream_jobs.run.iceberg_publication import publishing
+from stream_jobs.run.publication_thread import publishing
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.tables import merged_table
 from stream_jobs.tables.maintenance import ChangedTable

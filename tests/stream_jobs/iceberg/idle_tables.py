@@ -32,12 +32,14 @@ from stream_jobs.tables.schema_rules import SchemaRules
 from stream_jobs.tables.table_options import TableOptionsResolver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 
 _TURNS: Final = 30
 _HOUR_MS: Final = 3_600_000
 _COLUMN: Final = {"name": "id", "type": "bigint", "nullable": False, "key": 1}
-_LIMITS: Final = PublicationLimits(snapshots=60, cuts_ms=6 * _HOUR_MS, threads=2)
+LIMITS: Final = PublicationLimits(snapshots=60, cuts_ms=6 * _HOUR_MS, threads=2)
 
 
 class KnownSchemas(SchemaRegistry):
@@ -66,7 +68,13 @@ class KnownSchemas(SchemaRegistry):
 class IdleMirror:
     """A mirror of `count` published tables, and the turns of its publication."""
 
-    def __init__(self, root: str, count: int) -> None:
+    def __init__(
+        self,
+        root: str,
+        count: int,
+        catalog: Callable[[TableFiles], CatalogPublisher] | None = None,
+        limits: PublicationLimits = LIMITS,
+    ) -> None:
         choices = TableOptionsResolver([], formats=["delta", "iceberg"])
         registry = KnownSchemas(count, choices)
         storage = LocalStorage(root)
@@ -83,8 +91,9 @@ class IdleMirror:
             ).snapshot.metadata.table_id
             for number in range(count)
         }
-        files = TableFiles(storage, reader_uri(root))
-        self.publication = IcebergPublication(services, choices, _LIMITS, files)
+        self.files = TableFiles(storage, reader_uri(root))
+        publisher = None if catalog is None else catalog(self.files)
+        self.publication = IcebergPublication(services, choices, limits, self.files, publisher)
         self.publication.publish()
         assert not self.publication.queue.problems
         found = DeltaTable.open(storage, "shop/t0")
