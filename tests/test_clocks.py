@@ -121,6 +121,7 @@ REASONS: Final = {
     "stream_jobs/run/iceberg_publication.py IcebergPublication._tag": SHOWN,
     "stream_jobs/run/iceberg_publication.py IcebergPublication._write_record": SHOWN,
     "stream_jobs/run/metrics_server.py MetricsCollector._iceberg": SHOWN,
+    "stream_jobs/run/metrics_server.py status_page": SHOWN,
     "stream_jobs/run/record_retention.py _now_ms": KEPT,
     "stream_jobs/run/cut_coordinator.py CutCoordinator._is_old": "how old a cut is",
     "stream_jobs/run/cut_coordinator.py CutCoordinator.finish": "how old a cut is",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from prometheus_client import core
 from prometheus_client.registry import Collector
@@ -19,6 +19,7 @@ from connector.foundation import http_server
 from connector.foundation.http_server import Endpoints, Page
 from connector.foundation.metrics import turning
 from stream_jobs.run.metrics import JobMetrics, TableMetrics
+from stream_jobs.run.publication_queue import TableFigures
 from stream_jobs.run.shown_tables import OTHER, ShownTables
 
 PREFIX: Final = "binlog_connector_mirror_"
@@ -197,8 +198,7 @@ class MetricsCollector(Collector):
         )
         others = []
         for table in every.values():
-            since = table.waiting_since
-            lag = 0.0 if since is None else max(0.0, now - since)
+            lag = table.lag_seconds(now)
             # One that has failed keeps its series.
             if shown is None or table.failures or (table.database, table.table) in shown:
                 labels = self._labels(table.database, table.table)
@@ -227,6 +227,8 @@ def _unread(topic: str) -> TableMetrics:
 
 
 STATUS_PATH: Final = "/status.json"
+# So many tables that fail stand in it.
+_FAILING_MAX: Final = 100
 
 
 def healthz(metrics: JobMetrics) -> tuple[bool, str]:
@@ -255,7 +257,10 @@ def readyz(metrics: JobMetrics) -> tuple[bool, str]:
 
 
 def status_page(metrics: JobMetrics) -> Page:
-    """Return `/status.json`: whether the stream is open, what it waits for, the last failure."""
+    """Return `/status.json`: whether the stream is open, what it waits for, the last failure.
+
+    Also how the Iceberg tables follow, if there are any.
+    """
     failure = None if metrics.failure is None else asdict(metrics.failure)
     why = metrics.interrupted_by
     body = {
@@ -263,8 +268,33 @@ def status_page(metrics: JobMetrics) -> Page:
         "streaming": metrics.streaming,
         "interrupted_by": None if why is None else {"code": why.shown_code.code, "error": why.text},
         "last_failure": failure,
+        "iceberg": _iceberg_status(list(metrics.iceberg().values()), time.time()),
     }
     return Page("application/json", json.dumps(body).encode())
+
+
+def _iceberg_status(tables: list[TableFigures], now: float) -> dict[str, Any] | None:
+    """Return how Iceberg tables follow; those that fail stand there, the latest ones first."""
+    if not tables:
+        return None
+    failing = sorted(
+        (own for own in tables if own.code is not None), key=lambda own: -own.lag_seconds(now)
+    )
+    return {
+        "tables": len(tables),
+        "lag_seconds": round(max(own.lag_seconds(now) for own in tables), 3),
+        "failures": sum(own.failures for own in tables),
+        "failing_tables": len(failing),
+        "failing": [
+            {
+                "table": f"{own.database}.{own.table}",
+                "lag_seconds": round(own.lag_seconds(now), 3),
+                "failures": own.failures,
+                "code": own.code,
+            }
+            for own in failing[:_FAILING_MAX]
+        ],
+    }
 
 
 def _running(began_at: float) -> str:

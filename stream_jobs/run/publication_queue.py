@@ -32,6 +32,12 @@ class TableFigures:
     failures: int = 0
     # When the first version came that is not published, in seconds since the epoch.
     waiting_since: float | None = None
+    # Of the last failure, unless a later attempt has succeeded.
+    code: str | None = None
+
+    def lag_seconds(self, now: float) -> float:
+        """Return how long the Iceberg table is behind the Delta table, `now` in seconds."""
+        return 0.0 if self.waiting_since is None else max(0.0, now - self.waiting_since)
 
 
 class Version(NamedTuple):
@@ -114,8 +120,10 @@ class PublicationQueue:
         with self._lock:
             self._problems.pop(schema.name, None)
             waiting = self._at_cut.get(path) or self._newest.get(path)
-            since = None if waiting is None else waiting.since
-            self.figures[schema.name] = replace(self._figures_of(schema), waiting_since=since)
+            since = since if since is not None or waiting is None else waiting.since
+            self.figures[schema.name] = replace(
+                self._figures_of(schema), waiting_since=since, code=None
+            )
 
     def failed(
         self,
@@ -135,7 +143,10 @@ class PublicationQueue:
             known = self._figures_of(schema)
             since = since if version is None else version.since
             self.figures[schema.name] = replace(
-                known, failures=known.failures + 1, waiting_since=known.waiting_since or since
+                known,
+                failures=known.failures + 1,
+                waiting_since=known.waiting_since or since,
+                code=error.message.shown_code.code,
             )
             if version is not None and not is_refused:
                 own = version.snapshot.metadata.table_id

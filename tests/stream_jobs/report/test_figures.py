@@ -247,6 +247,26 @@ def test_a_job_that_waits_for_kafka_is_well_and_says_so_until_its_stream_is_open
     assert json.loads(status_page(figures).body)["interrupted_by"] is None
 
 
+def test_the_status_tells_how_the_iceberg_tables_follow() -> None:
+    figures = figures_at()
+    assert json.loads(status_page(figures).body)["iceberg"] is None
+    figures.iceberg = lambda: {
+        "shop.orders": TableFigures("shop", "orders", 3, time.time() - 60, "M815"),
+        "shop.late": TableFigures("shop", "late", 0, time.time() - 5),
+        "shop.worse": TableFigures("shop", "worse", 1, time.time() - 70, "M811"),
+        # It has failed, and goes on.
+        "shop.old": TableFigures("shop", "old", 2),
+    }
+    told = json.loads(status_page(figures).body)["iceberg"]
+    assert (told["tables"], told["failures"], told["failing_tables"]) == (4, 6, 2)
+    assert 70 <= told["lag_seconds"] < 100
+    assert [(own["table"], own["failures"], own["code"]) for own in told["failing"]] == [
+        ("shop.worse", 1, "M811"),
+        ("shop.orders", 3, "M815"),
+    ]
+    assert 60 <= told["failing"][1]["lag_seconds"] < 90
+
+
 def test_what_waits_counts_what_was_not_applied_and_tells_until_when_it_is() -> None:
     figures = figures_at()
     for looks in range(14):
