@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from stream_jobs.iceberg.manifests import DataFileEntry, Manifest
 
-# The version of the Delta table, in the summary of each snapshot of ours.
+# The version of the Delta table, in the summary of the current snapshot. It is the id of each one.
 DELTA_VERSION: Final = "delta-version"
 _OPERATION: Final = "operation"
 
@@ -68,7 +68,11 @@ def summary(
 
 
 def short(known: Mapping[str, str]) -> dict[str, str]:
-    """Return what stays of the summary of an older snapshot: all metadata repeat it."""
+    """Return what stays of the summary of an older snapshot: all metadata repeat it.
+
+    With GTID, sequence and time, 60 snapshots would add 7 kB to each publication. The tag of a cut
+    leads to them, and a catalog keeps what it got.
+    """
     return {_OPERATION: known[_OPERATION]}
 
 
