@@ -52,6 +52,10 @@ class DuckDB:
             self._session.execute(statement)
         return self._session.fetchall()
 
+    def table(self, statement: str) -> pa.Table:
+        """The rows of a statement."""
+        return self._session.execute(statement).to_arrow_table()
+
     def rows(self, folder: Path, snapshot: int | None = None) -> Rows:
         # With its cache of files, it takes one vector for another if it has read a part of their
         # file for a later snapshot.
