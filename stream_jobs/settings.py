@@ -274,6 +274,8 @@ class LoadSettings(ServerLogin):
 
     section: ClassVar[str] = "first_load"
 
+    # More servers that have the rows, with the login and the options of the URL.
+    replicas: list[values.ServerAddress] = Field(default=[])
     # Ranges that are read at a time, over all workers.
     connections: Annotated[int, Field(ge=1, le=256)] = 4
     # Rows that one task reads, about; they become one data file.

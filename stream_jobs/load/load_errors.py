@@ -57,5 +57,12 @@ OWN_TRANSACTIONS = table_failure(
     cause="Somebody has written to the replica, so its rows may differ from the source's. The "
     "topics never get these transactions, so they would never have everything that was read.",
 )
+SEVERAL_SERVERS = table_failure(
+    "M328",
+    "first_load.replicas names more servers, and no MySQL GTIDs tell what they have",
+    "leave out first_load.replicas, and name the connector's server in first_load.url",
+    cause="Ranges may be read at several servers if each can prove that it has everything that the "
+    "topics had when the load began. Only MySQL's GTIDs can prove this.",
+)
 ROW = frame("a row of {table}: {why}")
 URL = frame("first_load.url: {why}")

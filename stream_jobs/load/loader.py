@@ -1,6 +1,6 @@
 """The thread that loads tables, beside the batches of the others.
 
-Each range is a Spark job of one task. How many ranges are read at a time is the pace of the source.
+Each range is a Spark job of one task. How many ranges are read at a time at a server is its pace.
 """
 
 import threading
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from connector.foundation import errors
-from connector.foundation.errors.message import Message, Words
+from connector.foundation.errors.message import Message
 from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
-from connector.stream.snapshot.source_pace import Read, SourcePace
+from connector.stream.snapshot.source_pace import Read
 from connector.stream.source.select_session import SelectSession
 from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
 from stream_jobs.apply.task_messages import Task
@@ -22,15 +22,19 @@ from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.errors import CommitConflict, MirrorError, StopRequested, delta_errors
 from stream_jobs.load import load_errors, table_loading
 from stream_jobs.load.range_task import RangeJob, RangeResult, open_session
+from stream_jobs.load.server_state import (
+    current_moment,
+    in_words_of_url,
+    own_gtids,
+    refuse_own_transactions,
+)
+from stream_jobs.load.source_servers import RETRY_SECONDS, SourceServer, SourceServers, Teller
 from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.tables.load_state import SourceMoment
 from stream_jobs.tables.mirror_context import MirrorContext
 
 RangeRunner = Callable[[RangeJob], RangeResult]
-Teller = Callable[..., None]
 
-# A table whose load has a problem is tried again after so long.
-_RETRY_SECONDS: Final = 30.0
 # The schema record of an altered table comes soon; a mirror that others have changed is there.
 _ALTERED_SECONDS: Final = 1.0
 _IDLE_SECONDS: Final = 0.2
@@ -41,7 +45,7 @@ _TELL_SECONDS: Final = 30.0
 class LoadPlan:
     """How the source is read."""
 
-    source: SourceSettings
+    sources: Sequence[SourceSettings]
     settings: SnapshotSettings
     range_rows: int
 
@@ -76,9 +80,8 @@ class Loader:
         self._thread = threading.Thread(target=self._work, name="first-load", daemon=True)
         self._open: dict[str, table_loading.TableLoading] = {}
         self._not_before: dict[str, float] = {}
-        self._session: SelectSession | None = None
         self._slots = threading.Semaphore(plan.settings.connections)
-        self._pace = SourcePace(plan.settings, tell=self._tell_held_back, reads_here=False)
+        self._servers = SourceServers(plan.sources, plan.settings, tell)
 
     def __enter__(self) -> Self:
         """Begin to load."""
@@ -95,8 +98,7 @@ class Loader:
             while not self._closing.is_set():
                 if not self._step(pool):
                     self._closing.wait(_IDLE_SECONDS)
-        if self._session is not None:
-            self._session.close()
+        self._servers.close()
 
     def _step(self, pool: ThreadPoolExecutor) -> bool:
         """Hand out one range; return whether there was one."""
@@ -113,16 +115,17 @@ class Loader:
             stack.callback(self._slots.release)
             stack.callback(loading.leave_part, place)
             try:
-                kind = loading.wanted.topic
-                read = stack.enter_context(
-                    self._pace.read(self._own_session(), self._closing, kind)
-                )
+                watermark, kind = loading.load.watermark, loading.wanted.topic
+                server = self._servers.with_room(watermark, self._loads.moment, self._closing)
+                if server is None:
+                    return True
+                read = stack.enter_context(server.pace.read(server.session(), self._closing, kind))
             except errors.ConnectorError as error:
                 self._put_off([loading.wanted.topic], error.message)
                 return True
             if self._closing.is_set():
                 return True
-            pool.submit(self._load, loading, place, read, stack.pop_all())
+            pool.submit(self._load, loading, place, server, read, stack.pop_all())
         return True
 
     def _tell_progress(self) -> None:
@@ -137,11 +140,6 @@ class Loader:
                 self._tell(
                     "loading", table=name, rows=load.rows, estimated_rows=load.estimated_rows
                 )
-
-    def _own_session(self) -> SelectSession:
-        if self._session is None or self._session.is_closed:
-            self._session = open_session(self._plan.source, self._plan.settings)
-        return self._session
 
     def _open_wanted(self) -> None:
         """Begin loads, or go on with them, until there is enough to read for all connections."""
@@ -161,13 +159,15 @@ class Loader:
             return
         try:
             moment = self._loads.moment()
-            session = self._own_session()
+            if moment is None:
+                # Nothing was delivered yet.
+                return
+            session = self._servers.session_at(moment)
         except errors.ConnectorError as error:
             self._put_off(due, error.message)
             return
         for topic in due:
-            # Without a moment, nothing was delivered yet.
-            if moment is None or self._has_enough() or self._closing.is_set() or session.is_closed:
+            if self._has_enough() or self._closing.is_set() or session.is_closed:
                 return
             self._open_load(wanted[topic], session, moment)
 
@@ -209,33 +209,60 @@ class Loader:
         return None
 
     def _load(
-        self, loading: table_loading.TableLoading, place: int, read: Read, turn: ExitStack
+        self,
+        loading: table_loading.TableLoading,
+        place: int,
+        server: SourceServer,
+        read: Read,
+        turn: ExitStack,
     ) -> None:
         """Read a range in a task, and commit it."""
-        wanted = loading.wanted
+        topic = loading.wanted.topic
         with turn:
             try:
-                job = self._job(loading, place, read.statement_rows)
-                result = self._run(job)
+                result = self._run(self._job(loading, place, server, read.statement_rows))
                 read.rows, read.own_rest_seconds = result.rows, result.rested_seconds
-                self._take(loading, place, result)
+                problem = self._problem_of_server(server, result)
+                if problem is None:
+                    self._take(loading, place, result)
+                    return
+                self._delete(loading, result)
+                if not self._servers.leave_out(server, problem):
+                    self._put_off([topic], problem)
             except StopRequested:
                 # The next run reads the range again.
                 return
             except errors.ConnectorError as error:
-                self._put_off([wanted.topic], error.message)
+                self._put_off([topic], error.message)
             except Exception as error:  # noqa: BLE001 - Spark's errors have many types
-                self._put_off([wanted.topic], table_defect(wanted.topic, error).message)
+                self._put_off([topic], table_defect(topic, error).message)
+
+    def _problem_of_server(self, server: SourceServer, result: RangeResult) -> Message | None:
+        """Return why the range was not, or should not have been, read at the server."""
+        if result.is_of_server:
+            return result.problem
+        moment = self._loads.moment()
+        if result.seen is None or moment is None:
+            return None
+        own = own_gtids(result.seen, result.server, moment)
+        if not own:
+            return None
+        facts = {"server": f"source {server.address}", "gtids": own}
+        return Message(load_errors.OWN_TRANSACTIONS, facts)
 
     def _job(
-        self, loading: table_loading.TableLoading, place: int, statement_rows: int
+        self,
+        loading: table_loading.TableLoading,
+        place: int,
+        server: SourceServer,
+        statement_rows: int,
     ) -> RangeJob:
         wanted = loading.wanted
         # The task knows no more of the pace than what it is now.
-        pace = min(1.0, self._pace.state.reads)
+        pace = min(1.0, server.pace.state.reads)
         return RangeJob(
             self._template,
-            self._plan.source,
+            server.source,
             self._plan.settings,
             wanted.schema.database,
             wanted.schema.table,
@@ -258,24 +285,29 @@ class Loader:
             loading.commit(place, result, self._end)
         except (CommitConflict, StopRequested):
             # After another error, the commit may be there.
-            for file in result.files:
-                with suppress(errors.ConnectorError):
-                    self._services.storage.delete(f"{loading.own.delta.path}/{file.location}")
+            self._delete(loading, result)
             raise
         if loading.load.phase != "reading":
             self._tell("loaded", table=name, rows=loading.load.rows)
             self._loads.finish(topic)
 
+    def _delete(self, loading: table_loading.TableLoading, result: RangeResult) -> None:
+        """Delete files that no commit will name."""
+        for file in result.files:
+            with suppress(errors.ConnectorError):
+                self._services.storage.delete(f"{loading.own.delta.path}/{file.location}")
+
     def _end(self) -> SourceMoment:
+        """Return what the only server has executed; of several, GTIDs tell it."""
         moment = self._loads.moment()
-        with open_session(self._plan.source, self._plan.settings) as session:
+        with open_session(self._servers.first.source, self._plan.settings) as session:
             if moment is not None:
-                table_loading.refuse_own_transactions(session, moment)
-            return table_loading.current_moment(session)
+                refuse_own_transactions(session, moment)
+            return current_moment(session)
 
     def _put_off(self, topics: Sequence[str], problem: Message) -> None:
         """Open the loads of tables again later; say why, once for a reason."""
-        problem = _of_url(problem)
+        problem = in_words_of_url(problem)
         known, names = self._loads.problems, self._loads.wanted()
         new = [
             names[topic].schema.name
@@ -287,19 +319,8 @@ class Loader:
             self._tell("load_waits", tables=new, **errors.fields(problem))
         self._loads.note(topics, problem)
         is_altered = problem.code in (load_errors.NO_SUCH_COLUMNS, delta_errors.COMMIT_CONFLICT)
-        pause = _ALTERED_SECONDS if is_altered else _RETRY_SECONDS
+        pause = _ALTERED_SECONDS if is_altered else RETRY_SECONDS
         until = CLOCK.monotonic() + pause
         for topic in topics:
             self._not_before[topic] = until
             self._open.pop(topic, None)
-
-    def _tell_held_back(self, reads: float, why: Message) -> None:
-        self._tell("load_held_back", reads=round(reads, 3), **errors.fields(why))
-
-
-def _of_url(problem: Message) -> Message:
-    """Return a problem of the source in the words of `first_load.url`."""
-    facts = {**problem.facts}
-    if facts.get("key") == "source.password_command":
-        facts["key"] = "first_load.password_command"
-    return Message(problem.code, facts, Words.URL)

@@ -27,6 +27,7 @@ from connector.foundation.settings.sections import SnapshotSettings, SourceSetti
 from connector.replication.protocol.result_set import CellRows
 from connector.replication.read_pace import chunk_rows
 from connector.replication.server.identity import other_server_error
+from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAIT_TIMEOUT
 from connector.stream.snapshot import watermark
 from connector.stream.snapshot.keyset import select_chunk
 from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
@@ -43,9 +44,14 @@ from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.errors import MirrorError
 from stream_jobs.load import load_errors
 from stream_jobs.load.selected_columns import SelectedCells, mirror_columns
+from stream_jobs.load.server_state import (
+    delivered_position,
+    executed_gtids,
+    refuse_late,
+)
 from stream_jobs.source.sequence import HI, LO
 from stream_jobs.source.table_schema import OWN_PREFIX
-from stream_jobs.tables.load_state import LoadPart, SourceMoment, TableLoad
+from stream_jobs.tables.load_state import LoadPart, TableLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,30 +83,56 @@ class RangeResult:
     # Whether the table is another one than that of the load.
     is_changed: bool = False
     problem: Message | None = None
+    # Whether the problem is one of the server, and not of this table.
+    is_of_server: bool = False
+    server: str = ""  # its UUID
+    # The GTIDs that the SELECTs may have seen, if GTIDs tell what a server has.
+    seen: str | None = None
 
 
 def load_range(job: RangeJob) -> RangeResult:
     """Read the next rows of a part, and write them; errors are results."""
     part = job.load.parts[job.place]
     try:
-        return _load(job, part)
+        session = _session(job.source, job.settings)
+    except errors.ConnectorError as error:
+        return RangeResult(part, problem=error.message, is_of_server=True)
+    try:
+        return _load(job, part, session)
     except errors.ConnectorError as error:
         close_sessions()
-        return RangeResult(part, problem=error.message)
+        return RangeResult(part, problem=error.message, is_of_server=_is_of_server(error))
     except DEFECT_TYPES as error:
         close_sessions()
         name = f"{job.database}.{job.table}"
         return RangeResult(part, problem=table_defect(name, error).message)
 
 
-def _load(job: RangeJob, part: LoadPart) -> RangeResult:
-    session = _session(job.source, job.settings)
+# Another table would meet the same problem. 1227, ER_SPECIFIC_ACCESS_DENIED_ERROR, is about a right
+# for all tables.
+_OF_SERVER: Final = (load_errors.LAGS, load_errors.OTHER_SERVER)
+_RIGHT_MISSING: Final = 1227
+# They end one statement: those of TIMEOUTS, and 1317, ER_QUERY_INTERRUPTED.
+_OF_STATEMENT: Final = TIMEOUTS | {LOCK_WAIT_TIMEOUT, DEADLOCK, 1317}
+
+
+def _is_of_server(error: errors.ConnectorError) -> bool:
+    """Return whether an error is one of the server, whichever table is read there."""
+    if isinstance(error, errors.SourceUnavailable):
+        return error.number not in _OF_STATEMENT
+    if isinstance(error, errors.SourceRefused):
+        return error.number == _RIGHT_MISSING
+    return error.code in _OF_SERVER
+
+
+def _load(job: RangeJob, part: LoadPart, session: SelectSession) -> RangeResult:
+    delivered = delivered_position(session, job.load.watermark)
+    if delivered.gtid_set is not None:
+        # A replica that lags may have the table as it was before.
+        refuse_late(session, delivered.gtid_set)
     table = SelectedTable.describe(session, job.database, job.table)
     if not is_same_table(table, job.mirror.schema.schema_id, job.load):
         return RangeResult(part, is_changed=True)
-    delivered = delivered_position(session, job.load.watermark)
-    if delivered.gtid_set is not None:
-        refuse_late(session, delivered.gtid_set)
     reader = _Reader(job, session, table, delivered)
     done = False
     while reader.has_room and not done:
@@ -109,10 +141,12 @@ def _load(job: RangeJob, part: LoadPart) -> RangeResult:
         session = _same_session(job, session)
     if SelectedTable.describe(session, job.database, job.table) != table:
         return RangeResult(part, is_changed=True)
+    seen = None if delivered.gtid_set is None else executed_gtids(session)
     files = _write(job, pa.concat_tables(reader.pieces)) if reader.pieces else ()
     last = tuple(cell.hex() for cell in reader.after)
     read = LoadPart(part.low, part.high, last, done)
-    return RangeResult(read, reader.rows, files, reader.rested_seconds)
+    server = session.identity.server_uuid
+    return RangeResult(read, reader.rows, files, reader.rested_seconds, server=server, seen=seen)
 
 
 def _same_session(job: RangeJob, closed: SelectSession) -> SelectSession:
@@ -127,31 +161,6 @@ def is_same_table(table: SelectedTable, schema_id: str, load: TableLoad) -> bool
     """Return whether a table has the columns, and the order of keys, of a load."""
     key = tuple(column.declared for column in table.order_columns)
     return table.schema.schema_id == schema_id and key == load.key
-
-
-def is_proven_by_gtids(moment: SourceMoment) -> bool:
-    """Return whether any server can tell that it has everything before a moment."""
-    return moment.flavour == "mysql" and moment.gtid is not None
-
-
-def delivered_position(session: SelectSession, moment: SourceMoment) -> watermark.DeliveredPosition:
-    """Return what a SELECT must see. Raises MirrorError on a server that cannot tell."""
-    by_gtid = is_proven_by_gtids(moment)
-    if not by_gtid and session.identity.server_uuid != moment.server:
-        raise MirrorError(load_errors.OTHER_SERVER, server=session.name)
-    place = watermark.LogPosition.parse(moment.position)
-    return watermark.DeliveredPosition(moment.gtid if by_gtid else None, place)
-
-
-# A task waits so long for a replica.
-_LAG_SECONDS: Final = 5
-
-
-def refuse_late(session: SelectSession, gtid_set: str, seconds: int = _LAG_SECONDS) -> None:
-    """Raise MirrorError if a replica does not get a set in time; the job must be able to end."""
-    sql = f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtid_set}', {seconds}) AS timed_out"
-    if session.query(sql)[0]["timed_out"] != "0":
-        raise MirrorError(load_errors.LAGS, server=session.name)
 
 
 # Of the first SELECT of a table; the next ones have more, as long as they are short and small.

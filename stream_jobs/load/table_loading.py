@@ -11,12 +11,9 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from uuid import UUID
 
-from connector.binlog.gtid import GtidSet
 from connector.stream.snapshot.keyset import can_be_paged
 from connector.stream.snapshot.table_plan import read_statistics
-from connector.stream.snapshot.watermark import log_end
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.modes.mode import Mode
@@ -26,7 +23,8 @@ from stream_jobs.delta.log import Moment
 from stream_jobs.errors import MirrorError, shard_errors
 from stream_jobs.load import load_errors
 from stream_jobs.load.key_parts import key_parts
-from stream_jobs.load.range_task import RangeResult, is_proven_by_gtids, is_same_table
+from stream_jobs.load.range_task import RangeResult, is_same_table
+from stream_jobs.load.server_state import is_proven_by_gtids
 from stream_jobs.source.column_types import ColumnType, holds_all_values
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import all_columns
@@ -96,16 +94,16 @@ class TableLoading:
             self._busy.pop(place, None)
 
     def commit(self, place: int, result: RangeResult, end: Callable[[], SourceMoment]) -> None:
-        """Commit what was read of a part; after the last one, ask for the `end`.
+        """Commit what was read of a part; after the last one, ask for the `end`, unless GTIDs tell.
 
         Raises MirrorError if another process has taken over, or has committed, and if the storage
         fails; the commit may be there then.
         """
         with self._lock:
             self._check_owner()
-            load = self.load.after_range(place, result.part, result.rows)
+            load = self.load.after_range(place, result.part, result.rows, result.seen)
             if load.is_read:
-                load = replace(load, phase="catching up", end=end())
+                load = replace(load, phase="catching up", end=load.seen_moment or end())
             self.own.began = self._busy[place]
             with self._rewriting:
                 self.own.commit_load(result.files, replace(self.own.progress, load=load))
@@ -131,7 +129,6 @@ def opened_loading(
     """
     schema = wanted.schema
     _refuse_unfit(wanted)
-    refuse_own_transactions(session, moment)
     table = SelectedTable.describe(session, schema.database, schema.table)
     if table.schema.schema_id != schema.schema_id or not can_be_paged(table):
         raise MirrorError(load_errors.NO_SUCH_COLUMNS, table=schema.name)
@@ -189,28 +186,6 @@ def _opened(services: MirrorContext, wanted: WantedLoad, path: str) -> MirrorTab
     schema, merged = wanted.schema, wanted.merged
     shard = schema.chosen.shard
     return MirrorTable.open(services.storage, path, schema.name, services.base, shard, merged)
-
-
-def refuse_own_transactions(session: SelectSession, moment: DeliveredPosition) -> None:
-    """Raise MirrorError if a replica has transactions that the topics will never have.
-
-    They are of servers of which the topics have nothing, or of the replica itself.
-    """
-    identity = session.identity
-    is_source = moment.server_uuid in ("", identity.server_uuid)
-    if identity.flavour != "mysql" or moment.gtid is None or is_source:
-        return
-    known = GtidSet.parse(moment.gtid)
-    more = GtidSet.parse(current_moment(session).gtid or "") - known
-    own = []
-    for member in filter(None, str(more).split(",")):
-        server = member.partition(":")[0]
-        is_coming = server == moment.server_uuid or known.has_server(UUID(server))
-        if server == identity.server_uuid or not is_coming:
-            own.append(member)
-    if own:
-        gtids = ",".join(own)
-        raise MirrorError(load_errors.OWN_TRANSACTIONS, server=session.name, gtids=gtids)
 
 
 def _is_of_earlier_server(
@@ -307,16 +282,4 @@ def _progress(
         offsets=offsets,
         load=load,
         topic_id=topic_id,
-    )
-
-
-def current_moment(session: SelectSession) -> SourceMoment:
-    """Return what the server has executed, after all earlier SELECTs."""
-    identity = session.identity
-    end = log_end(session)
-    name = "gtid_binlog_pos" if identity.flavour == "mariadb" else "gtid_executed"
-    (row,) = session.query(f"SELECT @@GLOBAL.{name} AS found")
-    gtid = (row["found"] or "").replace("\n", "")
-    return SourceMoment(
-        identity.server_uuid, identity.flavour, gtid or None, f"log.{end.file}:{end.position}"
     )

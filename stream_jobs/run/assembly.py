@@ -10,7 +10,7 @@ from typing import Final
 from connector.foundation.errors import ConfigError
 from connector.foundation.private_folders import own_folder
 from connector.foundation.settings.sections import SnapshotSettings
-from connector.replication.server.addresses import source_settings
+from connector.replication.server.addresses import candidates, source_settings
 from stream_jobs.apply.key_index import IndexFolder
 from stream_jobs.apply.task_messages import Task
 from stream_jobs.cuts.cut import CutStore
@@ -24,7 +24,8 @@ from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.rest_catalog import RestCatalog
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.load import load_errors
-from stream_jobs.load.loader import Loader, LoadPlan, RangeRunner, Teller
+from stream_jobs.load.loader import Loader, LoadPlan, RangeRunner
+from stream_jobs.load.source_servers import Teller
 from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.cut_coordinator import CutCoordinator
@@ -154,7 +155,8 @@ def table_loader(
         source = source_settings(own.url.get_secret_value(), password=password)
     except ConfigError as error:
         raise ConfigError(load_errors.URL, why=error) from error
-    source = source.model_copy(update={"password_command": own.password_command})
+    more = {"password_command": own.password_command, "failover_hosts": own.replicas}
+    sources = candidates(source.model_copy(update=more))
     snapshot = SnapshotSettings(
         pace=own.pace,
         threads_running_max=own.threads_running_max,
@@ -163,7 +165,7 @@ def table_loader(
     # A cluster may have more of them than one connector.
     snapshot = snapshot.model_copy(update={"connections": own.connections})
     template = task_template(settings, applier.services.storage)
-    plan = LoadPlan(source, snapshot, own.range_rows)
+    plan = LoadPlan(sources, snapshot, own.range_rows)
     return Loader(applier.services, applier.loads, template, plan, run, applier.check_owner, tell)
 
 

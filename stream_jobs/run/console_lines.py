@@ -155,7 +155,7 @@ class TerminalLines(StatusLines):
             case "no_mirror":
                 text = f"no mirror of {fields['topic']}: [{fields['code']}] {fields['error']}"
                 return Text(text, "yellow")
-            case "loading" | "loaded" | "load_waits" | "load_held_back":
+            case "loading" | "loaded" | "load_waits" | "load_held_back" | "load_leaves_server":
                 return _load(event, fields)
             case "not_registered" | "no_cuts" | "not_deleted" | "not_kept" | "interrupted":
                 return Text(f"[{fields['code']}] {fields['error']}", "yellow")
@@ -240,7 +240,10 @@ def _load(event: str, fields: dict[str, Any]) -> Text:
         return Text(f"{fields['table']}: all {fields['rows']:,} rows are loaded")
     why = f"[{fields['code']}] {fields['error']}"
     if event == "load_held_back":
-        return Text(f"at most {fields['reads']} ranges are read at a time: {why}", "yellow")
+        most = f"at most {fields['reads']} ranges are read at a time at {fields['server']}"
+        return Text(f"{most}: {why}", "yellow")
+    if event == "load_leaves_server":
+        return Text(f"no ranges are read at {fields['server']}: {why}", "yellow")
     first, *others = fields["tables"]
     more = f" and {len(others):,} more wait" if others else " waits"
     return Text(f"{first}{more} for the first rows: {why}", "yellow")

@@ -16,7 +16,9 @@
     {"event": "loading", "table", "rows", "estimated_rows"}
     {"event": "loaded", "table", "rows"}
     {"event": "load_waits", "tables", "error", "code"}
-    {"event": "load_held_back", "reads", "error", "code"}
+    {"event": "load_held_back", "server", "reads", "error", "code"}
+    {"event": "load_leaves_server", "server", "error", "code"}
+    {"event": "load_returns_to_server", "server"}
     {"event": "not_registered", "table", "error", "code"}
     {"event": "not_published", "table", "error", "code"}
     {"event": "interrupted", "error", "code", "retry_in_seconds"}
@@ -54,7 +56,9 @@ added, but none is removed or changes its meaning.
 
 `loading`, every half minute, says how many rows of a table were read from the source, and `loaded`
 that all were. `load_waits` names tables whose loads wait, which are tried again, and says why the
-first one does. `load_held_back` says why no more than `reads` ranges are read at a time.
+first one does. `load_held_back` says why no more than `reads` ranges are read at a time at a
+server, `load_leaves_server` why none are read at one of several servers, and
+`load_returns_to_server` that they are again.
 `no_cuts` says why batches do not end at cuts at the moment, and `not_deleted` why records stay in
 Kafka that the tables have; the tables go on.
 `trace` comes before a `failed` or `interrupted` line if the error is not one of the catalogue.

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
+from connector.binlog.gtid import GtidSet
 from stream_jobs.source.sequence import PackedSequence
 
 # The rows are read; the topic is applied up to what the SELECTs have seen; nothing is missing.
@@ -55,11 +56,22 @@ class TableLoad:
     rows: int = 0
     estimated_rows: int = 0
     end: SourceMoment | None = None  # after the last SELECT
+    # The GTIDs that SELECTs may have seen, on all servers; None if no GTIDs tell.
+    seen: str | None = None
 
-    def after_range(self, place: int, part: LoadPart, rows: int) -> "TableLoad":
-        """Return the load after more `rows` of a part were read."""
+    def after_range(
+        self, place: int, part: LoadPart, rows: int, seen: str | None = None
+    ) -> "TableLoad":
+        """Return the load after more `rows` of a part were read, at a server with `seen` GTIDs."""
         parts = tuple(part if n == place else own for n, own in enumerate(self.parts))
-        return replace(self, parts=parts, rows=self.rows + rows)
+        if seen is not None:
+            seen = str(GtidSet.parse(self.seen or "") | GtidSet.parse(seen))
+        return replace(self, parts=parts, rows=self.rows + rows, seen=seen)
+
+    @property
+    def seen_moment(self) -> SourceMoment | None:
+        """What the SELECTs may have seen, on any server; None if no GTIDs tell."""
+        return None if self.seen is None else SourceMoment("", "mysql", self.seen, "")
 
     @property
     def is_read(self) -> bool:
@@ -72,7 +84,7 @@ class TableLoad:
 
     def completed(self) -> "TableLoad":
         """Return the load after everything that its SELECTs have seen was applied."""
-        return replace(self, phase="complete", key=(), parts=())
+        return replace(self, phase="complete", key=(), parts=(), seen=None)
 
     def document(self) -> dict[str, Any]:
         """Return the load for JSON."""
@@ -86,6 +98,7 @@ class TableLoad:
             "rows": self.rows,
             "estimated_rows": self.estimated_rows,
             "end": None if self.end is None else _fields(self.end),
+            "seen": self.seen,
         }
 
     @classmethod
@@ -105,6 +118,8 @@ class TableLoad:
             document["rows"],
             document["estimated_rows"],
             None if end is None else SourceMoment(*end),
+            # An earlier version has none.
+            document.get("seen"),
         )
 
 

@@ -171,6 +171,16 @@ class SourcePace:
         """Wait until something may be read, or `closing` is set; raises as `read`."""
         self._wait(session, closing, begins=False)
 
+    def turn(self, session: SelectSession) -> tuple[float, float]:
+        """Return in how many seconds a read may begin, and how many reads more than now may go on.
+
+        For one thread that chooses between servers, and then calls `read`. Raises as `read`.
+        """
+        self._look(session)
+        with self._lock:
+            room = self._law.pace - self._law.running
+            return self._law.wait_seconds(CLOCK.monotonic()), room
+
     def _wait(self, session: SelectSession, closing: Event, *, begins: bool) -> None:
         while True:
             self._look(session)

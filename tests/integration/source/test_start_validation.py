@@ -31,8 +31,7 @@ from local_stack import connect
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.errors import MirrorError
 from stream_jobs.load import load_errors
-from stream_jobs.load.range_task import refuse_late
-from stream_jobs.load.table_loading import refuse_own_transactions
+from stream_jobs.load.server_state import refuse_late, refuse_own_transactions
 from stream_jobs.source.sequence import PackedSequence
 from tests.foundation.errors.texts import text_of
 from tests.integration.harness import wait_until

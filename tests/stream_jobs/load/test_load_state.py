@@ -44,6 +44,20 @@ def test_all_parts_must_be_read() -> None:
     assert first.after_range(1, LoadPart(low="10", done=True), 0).is_read
 
 
+def test_what_any_server_has_shown_is_kept() -> None:
+    other = "4f22fb58-71ca-11e1-9e33-c80aa9429562"
+    load = LOAD.after_range(0, LoadPart(high="10", last=("38",)), 5, f"{UUID}:1-9,{other}:1-2")
+    load = load.after_range(1, LoadPart(low="10", done=True), 5, f"{UUID}:1-7,{other}:1-3")
+    assert load.seen_moment == SourceMoment("", "mysql", f"{UUID}:1-9,{other}:1-3", "")
+    progress = Progress("s", PackedSequence(1, 2), 3, load=load)
+    assert Progress.read(progress.write()) == progress
+    document = json.loads(progress.write())
+    del document["load"]["seen"]
+    earlier = Progress.read(json.dumps(document)).load
+    assert earlier is not None
+    assert earlier.seen_moment is None
+
+
 def delivered(gtid: str | None, position: str, server: str = "server") -> DeliveredPosition:
     return DeliveredPosition("mysql", gtid, position, PackedSequence(0, 0), server_uuid=server)
 

@@ -134,14 +134,19 @@ def test_first_loads_are_told_in_words() -> None:
     terminal.lines.write("loading", table="a.b", rows=1200, estimated_rows=5000)
     terminal.lines.write("loading", table="a.b", rows=6000, estimated_rows=5000)
     terminal.lines.write("loaded", table="a.b", rows=7000)
-    terminal.lines.write("load_held_back", reads=1.5, error="it is busy", code="R331")
+    at = {"server": "db2:3306"}
+    terminal.lines.write("load_held_back", **at, reads=1.5, error="it is busy", code="R331")
+    terminal.lines.write("load_leaves_server", **at, error="it lags", code="M326")
+    terminal.lines.write("load_returns_to_server", **at)
     terminal.lines.write("load_waits", tables=["a.b"], error="it is odd", code="M325")
     terminal.lines.write("load_waits", tables=["a.b", "a.c", "a.d"], error="no way", code="M321")
     assert terminal.shown() == [
         "a.b: 1,200 of about 5,000 rows are loaded",
         "a.b: 6,000 rows are loaded",
         "a.b: all 7,000 rows are loaded",
-        "at most 1.5 ranges are read at a time: [R331] it is busy",
+        "at most 1.5 ranges are read at a time at db2:3306: [R331] it is busy",
+        "no ranges are read at db2:3306: [M326] it lags",
+        "load returns to server: server db2:3306",
         "a.b waits for the first rows: [M325] it is odd",
         "a.b and 2 more wait for the first rows: [M321] no way",
     ]
