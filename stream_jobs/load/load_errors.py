@@ -65,4 +65,5 @@ SEVERAL_SERVERS = table_failure(
     "topics had when the load began. Only MySQL's GTIDs can prove this.",
 )
 ROW = frame("a row of {table}: {why}")
+ON_WORKER = frame("on the worker {worker}: {why}")
 URL = frame("first_load.url: {why}")

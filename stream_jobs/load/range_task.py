@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from socket import gethostname
 from threading import Event
 from typing import Any, Final
 
@@ -47,6 +48,7 @@ from stream_jobs.load.selected_columns import SelectedCells, mirror_columns
 from stream_jobs.load.server_state import (
     delivered_position,
     executed_gtids,
+    in_words_of_url,
     refuse_late,
 )
 from stream_jobs.source.sequence import HI, LO
@@ -96,7 +98,10 @@ def load_range(job: RangeJob) -> RangeResult:
     try:
         session = _session(job.source, job.settings)
     except errors.ConnectorError as error:
-        return RangeResult(part, problem=error.message, is_of_server=True)
+        # The driver has logged in: maybe a file is missing here, or the way to the server.
+        facts = {"worker": gethostname(), "why": in_words_of_url(error.message)}
+        problem = Message(load_errors.ON_WORKER, facts)
+        return RangeResult(part, problem=problem, is_of_server=True)
     try:
         return _load(job, part, session)
     except errors.ConnectorError as error:

@@ -18,6 +18,7 @@ from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.replication.server.addresses import address_of
 from connector.stream.snapshot.source_pace import SourcePace
+from connector.stream.snapshot.watermark import log_end
 from connector.stream.source.select_session import SelectSession
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.errors import MirrorError
@@ -68,9 +69,18 @@ class SourceServer:
         return self._session is not None and not self._session.is_closed
 
     def session(self) -> SelectSession:
-        """Return the session; logs in if there is none. Raises the errors of the login."""
+        """Return the session; logs in if there is none.
+
+        Raises the errors of the login, and SourceRefused without a right that ranges need.
+        """
         if self._session is None or self._session.is_closed:
-            self._session = open_session(self.source, self._settings)
+            session = open_session(self.source, self._settings)
+            try:
+                log_end(session)
+            except BaseException:
+                session.close()
+                raise
+            self._session = session
             self._looked_at, self._late_since = -inf, None
         return self._session
 
