@@ -6,7 +6,8 @@ half of the times at any moment, the other half when a table has all rows and it
 Then the client stops, and the mirror must have the rows that a SELECT shows, and `verify` must find
 no difference. Then another pipeline loads the same tables, and so on.
 
-The job is the real one without Spark, whose start takes longer than such a load.
+The job is the real one without Spark, whose start takes longer than such a load. With `--spark`, it
+is the whole job on a cluster of two workers, whose executors are killed, too.
 """
 
 from __future__ import annotations
@@ -16,28 +17,29 @@ import contextlib
 import multiprocessing
 import os
 import random
+import signal
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
 
 from local_stack import KafkaBroker, MysqlServer, connect
+from local_stack.spark import SparkCluster
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.errors import MirrorError
 from stream_jobs.tables.mirror_table import MirrorTable
 from tests import forked_command
 from tests.integration.harness import ConnectorProcess, toml_value, write_config
 from tests.integration.mirror.conftest import Job
-from tests.stream_jobs.topics import Kafka
+from tests.integration.mirror.first_load_jobs import ClusterJob, ForkedJob
 
 if TYPE_CHECKING:
-    from multiprocessing.context import ForkServerProcess
-
     from local_stack import Endpoint
 
 DATABASE: Final = "shop"
@@ -57,7 +59,8 @@ _SPARED: Final = 0.9
 _EQUAL_SECONDS: Final = 300.0
 _RANGE_ROWS: Final = 200
 _KILLS_OF_A_LOAD: Final = 20
-_CONTEXT: Final = multiprocessing.get_context("forkserver")
+# With a cluster, so many of the kills are of executors.
+_OF_EXECUTORS: Final = 0.4
 
 
 class Client(threading.Thread):
@@ -122,19 +125,37 @@ def _fill(endpoint: Endpoint, rows: int) -> None:
             cursor.execute(f"INSERT INTO {DATABASE}.{table} VALUES {values}")
 
 
-def _apply(bootstrap: str, prefix: str, folder: Path, source: dict[str, Any]) -> None:
-    """Be the job, until it is killed."""
-    job = Job(Kafka(bootstrap, prefix), folder)
-    while True:
-        job.run(first_load=source)
-        time.sleep(0.05)
+def _refill(endpoint: Endpoint, rows: int) -> None:
+    with connect(endpoint, DATABASE) as connection, connection.cursor() as cursor:
+        for table in TABLES:
+            values = ", ".join(f"({n}, 'n{n}', {n})" for n in range(1, rows + 1))
+            cursor.execute(f"REPLACE INTO {table} (id, name, amount) VALUES {values}")
+
+
+@dataclass
+class Stack:
+    """The servers that are killed."""
+
+    source: MysqlServer
+    broker: KafkaBroker
+    cluster: SparkCluster | None
+
+    def kill_executor(self, dice: random.Random) -> bool:
+        """End an executor as the kernel would; return whether there was one."""
+        assert self.cluster is not None
+        found = [pid for worker in (0, 1) for pid in self.cluster.executors(worker)]
+        for pid in dice.sample(found, min(1, len(found))):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return bool(found)
 
 
 class Pipeline:
     """A connector and a job, which load the tables."""
 
-    def __init__(self, folder: Path, source: Endpoint, broker: Endpoint, prefix: str) -> None:
-        """Start both."""
+    def __init__(self, folder: Path, stack: Stack, prefix: str) -> None:
+        """Start both; the job on the cluster, if there is one."""
+        source, broker, cluster = stack.source.endpoint, stack.broker.endpoint, stack.cluster
         self._folder = folder / prefix
         self._folder.mkdir()
         self._prefix = prefix
@@ -150,14 +171,27 @@ class Pipeline:
             source__start="snapshot",
             snapshot__to="mirror",
         )
+        self._job_config = self._folder / "job.toml"
+        self._write_job_config(cluster)
         self.connector = ConnectorProcess(self._config).start()
-        self._job = self._started()
+        self.job: ForkedJob | ClusterJob
+        if cluster is None:
+            self.job = ForkedJob(broker.bootstrap, prefix, self._folder, self._source)
+        else:
+            self.job = ClusterJob(self._job_config)
 
-    def _started(self) -> ForkServerProcess:
-        given = self._broker.bootstrap, self._prefix, self._folder, self._source
-        job = _CONTEXT.Process(target=_apply, args=given, daemon=True)
-        job.start()
-        return job
+    def _write_job_config(self, cluster: SparkCluster | None) -> None:
+        self._job_config.touch(mode=0o600)
+        spark = "" if cluster is None else f'[spark.settings]\n"spark.master" = "{cluster.url}"\n'
+        load = "".join(f"{key} = {toml_value(value)}\n" for key, value in self._source.items())
+        self._job_config.write_text(
+            f'name = "job"\nlog = {{format = "json"}}\n'
+            f'[kafka]\nbootstrap_servers = ["{self._broker.bootstrap}"]\n'
+            f"topic_prefix = {toml_value(self._prefix)}\n"
+            f"[mirror]\npath = {toml_value(str(self._folder / 'mirror'))}\n"
+            f"checkpoint = {toml_value(str(self._folder / 'checkpoint'))}\n"
+            f"[first_load]\n{load}{spark}"
+        )
 
     def phase(self, table: str) -> str:
         """Return how far the load of a table is."""
@@ -178,21 +212,14 @@ class Pipeline:
     def _storage(self) -> LocalStorage:
         return LocalStorage(str(self._folder / "mirror"))
 
-    def kill_job(self) -> None:
-        """End the job as the kernel would, and start another one."""
-        self._job.kill()
-        self._job.join()
-        self._job = self._started()
-
     def kill_connector(self) -> None:
-        """The same for the connector."""
+        """End the connector as the kernel would, and start another one."""
         self.connector.kill()
         self.connector.start()
 
     def watch(self) -> None:
         """Start again what has ended by itself, because the source was away."""
-        if self._job.exitcode is not None:
-            self._job = self._started()
+        self.job.watch()
         process = self.connector.process
         if process is not None and process.poll() is not None:
             self.connector.start()
@@ -205,21 +232,12 @@ class Pipeline:
 
     def verified(self) -> str:
         """Return what `verify` says if it finds a difference."""
-        mirror = self._folder / "job.toml"
-        mirror.touch(mode=0o600)
-        mirror.write_text(
-            f'name = "job"\n[kafka]\nbootstrap_servers = ["{self._broker.bootstrap}"]\n'
-            f"topic_prefix = {toml_value(self._prefix)}\n"
-            f"[mirror]\npath = {toml_value(str(self._folder / 'mirror'))}\n"
-            f"checkpoint = {toml_value(str(self._folder / 'checkpoint'))}\n"
-        )
-        done = forked_command.run("verify", str(self._config), "--mirror", str(mirror))
+        done = forked_command.run("verify", str(self._config), "--mirror", str(self._job_config))
         return "" if done.returncode == 0 else done.stdout + done.stderr
 
     def end(self) -> None:
         """Kill both."""
-        self._job.kill()
-        self._job.join()
+        self.job.end()
         self.connector.kill()
 
 
@@ -238,9 +256,24 @@ def _await_moment(pipeline: Pipeline, dice: random.Random) -> None:
     time.sleep(dice.uniform(0, _CATCHING_UP_SECONDS))
 
 
-def _strike(
-    pipeline: Pipeline, server: MysqlServer, broker: KafkaBroker, faults: int, dice: random.Random
-) -> Counter[str]:
+def _kill_one(pipeline: Pipeline, stack: Stack, dice: random.Random) -> str:
+    """Kill something, and return its name."""
+    chance = dice.random()
+    if stack.cluster is not None and chance < _OF_EXECUTORS and stack.kill_executor(dice):
+        return "executor"
+    if chance < 0.5:
+        pipeline.job.replace()
+        return "job" if stack.cluster is None else "driver"
+    if chance < 0.8:
+        pipeline.kill_connector()
+        return "connector"
+    server: MysqlServer | KafkaBroker = stack.source if chance < 0.9 else stack.broker
+    server.kill()
+    server.start()
+    return "source" if server is stack.source else "broker"
+
+
+def _strike(pipeline: Pipeline, stack: Stack, faults: int, dice: random.Random) -> Counter[str]:
     """Kill again and again until the load is complete; return how often what, and when."""
     struck: Counter[str] = Counter()
     while struck.total() < faults and pipeline.phases != ["complete"] * len(TABLES):
@@ -249,19 +282,7 @@ def _strike(
         phases = ", ".join(sorted(pipeline.phases))
         if set(pipeline.phases) == {"not begun"} and dice.random() < _SPARED:
             continue
-        chance = dice.random()
-        if chance < 0.5:
-            struck[f"job ({phases})"] += 1
-            pipeline.kill_job()
-        elif chance < 0.8:
-            struck[f"connector ({phases})"] += 1
-            pipeline.kill_connector()
-        else:
-            other: MysqlServer | KafkaBroker = server if chance < 0.9 else broker
-            name = "source" if other is server else "broker"
-            struck[f"{name} ({phases})"] += 1
-            other.kill()
-            other.start()
+        struck[f"{_kill_one(pipeline, stack, dice)} ({phases})"] += 1
     return struck
 
 
@@ -288,20 +309,26 @@ def _differences(pipeline: Pipeline, source: Endpoint) -> list[str]:
         time.sleep(0.5)
 
 
-def run(directory: Path, kills: int, rows: int, seed: int) -> list[str]:
+def run(directory: Path, options: argparse.Namespace) -> list[str]:
     """Return what was wrong, and print what was done."""
+    rows, seed = options.rows, options.seed
     dice, struck, loads, changes = random.Random(seed), Counter[str](), 0, 0
     wrong: list[str] = []
-    with MysqlServer(directory / "mysql") as server, KafkaBroker(directory / "kafka") as broker:
+    with contextlib.ExitStack() as opened:
+        server = opened.enter_context(MysqlServer(directory / "mysql"))
+        broker = opened.enter_context(KafkaBroker(directory / "kafka"))
+        stack = Stack(server, broker, None)
+        if options.spark:
+            stack.cluster = opened.enter_context(SparkCluster(directory / "cluster", workers=2))
         _fill(server.endpoint, rows)
-        while struck.total() < kills and not wrong:
+        while struck.total() < options.kills and not wrong:
             loads += 1
             client = Client(server.endpoint, rows, seed + loads)
             client.start()
-            pipeline = Pipeline(directory, server.endpoint, broker.endpoint, f"load{loads}")
+            pipeline = Pipeline(directory, stack, f"load{loads}")
             try:
-                left = min(_KILLS_OF_A_LOAD, kills - struck.total())
-                own = _strike(pipeline, server, broker, left, dice)
+                left = min(_KILLS_OF_A_LOAD, options.kills - struck.total())
+                own = _strike(pipeline, stack, left, dice)
                 client.stop()
                 wrong += _differences(pipeline, server.endpoint)
                 struck += own
@@ -309,11 +336,7 @@ def run(directory: Path, kills: int, rows: int, seed: int) -> list[str]:
             finally:
                 pipeline.end()
             changes += client.changes
-            with connect(server.endpoint, DATABASE) as connection:
-                for table in TABLES:
-                    values = ", ".join(f"({n}, 'n{n}', {n})" for n in range(1, rows + 1))
-                    with connection.cursor() as cursor:
-                        cursor.execute(f"REPLACE INTO {table} (id, name, amount) VALUES {values}")
+            _refill(server.endpoint, rows)
     for what, count in sorted(struck.items()):
         print(f"{count:4} kills of the {what}")
     print(f"{struck.total()} kills in {loads} loads, with {changes:,} statements beside them")
@@ -326,10 +349,11 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--rows", type=int, default=5_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--spark", action="store_true", help="with the whole job, on a cluster")
     arguments = parser.parse_args()
     multiprocessing.set_forkserver_preload(["tests.ready_command", Job.__module__])
     with tempfile.TemporaryDirectory(prefix="first-load-deaths-") as name:
-        wrong = run(Path(name), arguments.kills, arguments.rows, arguments.seed)
+        wrong = run(Path(name), arguments)
     print("\n".join(wrong) or "all mirrors have the rows of the source")
     # What was forked must not wait for the threads of the others.
     sys.stdout.flush()
