@@ -10,7 +10,7 @@ import sysconfig
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[3]
-_SOURCES = ("connector", "stream_jobs", "local_stack", "verification", "configs")
+_SOURCES = ("connector", "stream_jobs", "local_stack", "verification", "configs", "docs/man")
 _FILES = ("pyproject.toml", "setup.py", "extension_cache.py", "MANIFEST.in", "README.md", "LICENSE")
 
 
