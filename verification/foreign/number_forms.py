@@ -11,10 +11,12 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from connector.foundation.contract import SchemaColumn
 from stream_jobs.source.column_types import DECIMAL_PRECISION_MAX
 from verification.foreign import form_parts
+from verification.foreign.base64_numbers import whole_numbers
 
 _TRUTH: Final = {"true": 1, "false": 0}
 # Doubles tell decimals of so many digits from each other.
@@ -41,7 +43,11 @@ def integer(column: SchemaColumn, kind: pa.DataType) -> Sequence[form_parts.Read
     if types.is_floating(kind):
         return [form_parts.Reading("number", _whole, _whole_doubles)]
     if form_parts.is_text(kind):
-        return [form_parts.Reading("text", _whole_of_text, _numbers_of_texts)]
+        readings = [form_parts.Reading("text", _whole_of_text, _numbers_of_texts)]
+        if wrap:
+            # Debezium's `bigint.unsigned.handling.mode=precise`, in JSON.
+            readings.append(form_parts.Reading("base64 of unscaled bytes", _unscaled_of_text))
+        return readings
     return [form_parts.Reading("unscaled bytes", _unscaled)] if form_parts.is_bytes(kind) else []
 
 
@@ -82,6 +88,7 @@ class _Decimals:
                 form_parts.Reading(
                     "base64 of unscaled bytes",
                     lambda value: self._of_bytes(form_parts.from_base64(value)),
+                    None if self._is_text else self._of_base64,
                 ),
             ]
         if form_parts.is_bytes(kind):
@@ -115,6 +122,16 @@ class _Decimals:
             or not (unscaled / 10.0**self._scale == doubles).all()
         ):
             raise pa.ArrowInvalid
+        return self._of_unscaled(unscaled.astype(np.int64), values)
+
+    def _of_base64(self, values: pa.Array) -> pa.Array:
+        unscaled = whole_numbers(values)
+        if not (np.abs(unscaled) < 10.0**self._precision).all():
+            raise pa.ArrowInvalid
+        return self._of_unscaled(unscaled, values)
+
+    def _of_unscaled(self, unscaled: NDArray[np.int64], values: pa.Array) -> pa.Array:
+        """Return the decimals with these digits, and NULL where `values` have it."""
         words = np.empty((len(unscaled), 2), np.int64)
         words[:, 0] = unscaled
         words[:, 1] = words[:, 0] >> 63
@@ -225,3 +242,7 @@ def _numbers_of_texts(values: pa.Array) -> pa.Array:
 
 def _unscaled(value: bytes) -> int:
     return int.from_bytes(value, "big", signed=True)
+
+
+def _unscaled_of_text(value: str) -> int:
+    return _unscaled(form_parts.from_base64(value))

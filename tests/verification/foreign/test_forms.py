@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from base64 import b64encode
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -57,6 +59,49 @@ def test_a_double_with_digits_after_the_point_is_no_integer(is_unsigned: bool) -
         assert decoded(own, other) == ([None], [True])
     price = column("price", "decimal", precision=10, scale=2)
     assert decoded(price, pa.array(["1.005"])) == ([None], [True])
+
+
+def _in_base64(number: int) -> str:
+    size = number.bit_length() // 8 + 1
+    return b64encode(number.to_bytes(size, "big", signed=True)).decode()
+
+
+@pytest.mark.parametrize("precision", [15, 30])
+def test_decimals_in_base64_are_the_same_many_at_once_and_one_by_one(precision: int) -> None:
+    own = column("price", "decimal", precision=precision, scale=2)
+    (form,) = [each for each in forms_of(own, pa.string()) if each.name.startswith("base64")]
+    dice = random.Random(precision)
+    numbers = [
+        dice.choice((1, -1)) * dice.randrange(10 ** dice.randrange(1, 16)) for _ in range(99)
+    ]
+    numbers += [0, -1, 127, 128, -128, -129, 255, 256, 10**15 - 1, 1 - 10**15]
+    texts = [*map(_in_base64, numbers), None]
+    expected = [*(Decimal(number).scaleb(-2) for number in numbers), None]
+    values = pa.array(texts)
+    assert form.reading.of_array is not None
+    assert form.reading.of_array(values).to_pylist() == expected
+    assert form.reading.of_array(values.slice(90)).to_pylist() == expected[90:]
+    assert form.reading.of_array(values.slice(0, 0)).to_pylist() == []
+    # None of these has its number there: the slow way says what each is.
+    for text in ("AA=", "A===", "=AAA", "AA=A", "A!==", "", "AAAA=AAA", _in_base64(10**17)):
+        with pytest.raises(pa.ArrowInvalid):
+            form.reading.of_array(pa.array([text]))
+        found = form.decoded(pa.array([*texts, text]))
+        assert found.values.to_pylist()[:-1] == expected
+
+
+def test_a_bigint_unsigned_can_be_unscaled_bytes_in_base64_as_debezium_writes_it() -> None:
+    own = column("n", "bigint", unsigned=True)
+    (form,) = [
+        each for each in forms_of(own, pa.string()) if each.name == "base64 of unscaled bytes"
+    ]
+    found = form.decoded(pa.array(["AP//////////", "AA==", "Kg==", "42?", None]))
+    assert [n if n is None else int(n) for n in found.values.to_pylist()] == [
+        2**64 - 1, 0, 42, None, None,
+    ]  # fmt: skip
+    assert found.unfit is not None
+    assert found.unfit.tolist() == [False, False, False, True, False]
+    assert [each.name for each in forms_of(column("n", "bigint"), pa.string())] == ["text"]
 
 
 def test_a_date_without_hyphens_is_one() -> None:
