@@ -69,10 +69,16 @@ def targets(results: dict[str, dict[str, Any] | None]) -> list[Target]:
 def verify_targets(verify: dict[str, Any]) -> list[Target]:
     """Return the targets of `verify`."""
     wanted = {"sums": ("by checksum", 600), "row_by_row": ("row by row", 80)}
-    return [
+    found = [
         Target(f"verify, {how}, thousand rows/s", bound, verify[key]["rows_per_s"] / 1000, "k/s")
         for key, (how, bound) in wanted.items()
     ]
+    foreign = {"foreign_debezium": "Debezium's forms in Delta", "foreign_typed": "Parquet files"}
+    for key, how in foreign.items():
+        if (figures := verify.get(key)) is not None:
+            what = f"verify, {verify['rows']:,} rows of another program, {how}"
+            found.append(Target(what, 60, figures["wall_s"], "s", at_most=True))
+    return found
 
 
 def lake_targets(lake: dict[str, Any]) -> Iterator[Target]:

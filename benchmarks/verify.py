@@ -26,8 +26,9 @@ import pymysql
 from benchmarks.connectors import OurConnector
 from benchmarks.mirror_jobs import MirrorJob
 from benchmarks.process import RunFailed, beside, run_to_end, say
-from benchmarks.stack import ACCOUNT, BROKER_MEMORY, BROKER_SETTINGS, Stack
+from benchmarks.stack import ACCOUNT, BROKER_MEMORY, BROKER_SETTINGS, PASSWORD, USER, Stack
 from benchmarks.verify_damage import RESERVED, damage, injected, rows_of
+from benchmarks.verify_foreign import mirrored_rows, write_copies
 from benchmarks.verify_rivals import (
     SourceCost,
     compare_all,
@@ -161,6 +162,7 @@ class _Proof:
         self._verify = [sys.executable, "-m", "connector", "verify"]
         self._command = [*self._verify, str(config), "--mirror", str(job_file), "--json"]
         self._certificate = work / "certificate.json"
+        self._copies = work / "copies"
 
     def run(self) -> dict[str, Any]:
         """Return the figures of all steps."""
@@ -173,6 +175,7 @@ class _Proof:
                 [*self._command, "--certificate", str(self._certificate), f"{DATABASE}.orders"]
             ),
             "check": self._timed([*self._verify, "--check", str(self._certificate), "--json"]),
+            **self._foreign(),
             "plain": compare_all(servers, self._mirror, DATABASE, rows),
             **hash_diffs(servers, DATABASE, rows),
             "table_checksum": table_checksum(servers, DATABASE, rows),
@@ -200,10 +203,25 @@ class _Proof:
             )
         return round(int(str(size)) / self._rows, 1)
 
-    def _timed(self, command: list[str]) -> dict[str, Any]:
+    def _foreign(self) -> dict[str, Any]:
+        """Return the figures of copies of `orders` that other programs would have written."""
+        table = _table(self._mirror, "orders")
+        assert table is not None
+        names = ("id", *_NAMES.split(", "), "blank")
+        targets = write_copies(mirrored_rows(table, names), self._copies)
+        source = self._servers.source
+        url = f"mysql://{USER}:{PASSWORD}@{source.host}:{source.port}"
+        url += "/?ssl-mode=disabled&get-server-public-key=true"
+        command = [*self._verify, url, "--json", "--table"]
+        return {
+            name: self._timed([*command, f"{DATABASE}.orders={target}"], on_one_core=False)
+            for name, target in targets.items()
+        }
+
+    def _timed(self, command: list[str], *, on_one_core: bool = True) -> dict[str, Any]:
         """Run a command on all of `orders`, which must end with 0."""
         cost, began = SourceCost(self._servers), time.monotonic()
-        done = run_to_end(command)
+        done = run_to_end(command, on_one_core=on_one_core)
         wall = time.monotonic() - began
         found = {
             "rows": self._rows,

@@ -20,7 +20,10 @@ _INTRODUCTION = (
     "All programs share the machine with the source, and run one after the other. Then the mirror "
     "of `orders` is damaged in each way, under 500 changes a second: the command finds each "
     "difference and no other one, repairs them, and finds nothing. Under changes, it leaves "
-    "most of the source to them: `snapshot.pace` says how much it takes.\n\n"
+    "most of the source to them: `snapshot.pace` says how much it takes. Without a pipeline, it "
+    "compares two copies of `orders` as other programs write them: what a recipe makes of "
+    "Debezium's records, with decimals and bytes in base64 and times as numbers and texts, and "
+    "Parquet files with a type for each value.\n\n"
     "The rates of our comparisons are those of the table, without the start of the command; all "
     "other rates are of the whole process. GB/h are of the source's own format, in which a row "
     "of `orders` has {bytes_a_row:.0f} bytes. Bytes of the source are all that it has sent, also "
@@ -34,6 +37,8 @@ _STEPS: Final = {
     "row_by_row": "equal, row by row",
     "certificate": "`--certificate`",
     "check": "`--check`, from the mirror",
+    "foreign_debezium": "`--table`, Debezium's forms in Delta",
+    "foreign_typed": "`--table`, a folder of Parquet files",
     "damaged": "{injected} differences, under changes",
     "repaired": "the same, found and repaired",
     "under_load": "equal, under changes",
