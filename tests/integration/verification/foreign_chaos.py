@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.process import beside
 from local_stack.postgresql import connect_postgresql
-from tests.integration.verification.debezium_sink import Load, both_sides, inject, wait
+from tests.integration.verification.damage import Load, reserved
+from tests.integration.verification.debezium_sink import both_sides
 
 if TYPE_CHECKING:
     import threading
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from local_stack.server import Server
     from tests.debezium.clients.sink import Sink
+    from tests.integration.verification.damage import Copy
     from tests.integration.verification.debezium_sink import Sides
 
 _ROWS: Final = 20_000
@@ -71,8 +73,8 @@ _FAULTS: Final[dict[str, Callable[[Sides, random.Random], object]]] = {
 class _Watch:
     """Compares again and again."""
 
-    def __init__(self, sides: Sides, lag: float) -> None:
-        self._sides = sides
+    def __init__(self, copy: Copy, lag: float) -> None:
+        self._copy = copy
         self._words = ("--lag", str(lag), "--max-differences", "5000")
         self.wrong: list[object] = []
         # Passes, by the code of their error.
@@ -87,7 +89,7 @@ class _Watch:
 
     def _compare(self) -> None:
         try:
-            report = self._sides.table.report(*self._words, target=self._sides.target)
+            report = self._copy.table.report(*self._words, target=self._copy.target)
         except AssertionError as refused:
             if "[S101]" not in str(refused):
                 raise
@@ -120,15 +122,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--changes", type=int, default=300, help="a second")
-    parser.add_argument("--lag", type=float, default=120.0)
+    parser.add_argument("--lag", type=float, default=300.0)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with TemporaryDirectory() as name, both_sides(Path(name), _ROWS) as sides:
-        table = sides.table
-        with connect_postgresql(sides.postgresql.endpoint) as copy:
-            wait(copy, f"count(*) = {_ROWS}", sides.check)
-        load = Load(table, _DAMAGED + 1, _ROWS, given.changes)
-        watch = _Watch(sides, given.lag)
+        with connect_postgresql(sides.postgresql.endpoint) as connection:
+            copy = sides.copy(connection)
+            copy.wait(f"count(*) = {_ROWS}")
+        load = Load(sides.table, range(reserved(_DAMAGED) + 1, _ROWS), given.changes)
+        watch = _Watch(copy, given.lag)
         with beside(load.run), beside(watch.run):
             struck = _strike(sides, watch, given.minutes, random.Random(given.seed))
         print(f"{load.changes} changes, {sum(struck.values())} faults: {dict(struck)}")
@@ -138,13 +140,13 @@ def main() -> int:
             print(f"too few passes, or what is no difference: {watch.wrong[:5]}")
             return 1
         _revive(sides)
-        table.execute(f"UPDATE orders SET note = 'last' WHERE id > {_ROWS - 10}")
-        with connect_postgresql(sides.postgresql.endpoint) as copy:
-            wait(copy, "count(*) FILTER (WHERE note = 'last') > 0", lambda: _revive(sides))
-            old = {row["id"]: row["note"] for row in table.rows()[:_DAMAGED]}
-            expected = inject(copy, {number: f"not {note}" for number, note in old.items()})
+        sides.table.execute(f"UPDATE orders SET note = 'last' WHERE id > {_ROWS - 10}")
+        with connect_postgresql(sides.postgresql.endpoint) as connection:
+            copy = sides.copy(connection, lambda: _revive(sides))
+            copy.wait("count(CASE WHEN note = 'last' THEN 1 END) > 0")
+            expected = copy.inject(_DAMAGED)
         time.sleep(given.lag + 1)
-        report = table.report("--lag", str(given.lag), target=sides.target)
+        report = sides.table.report("--lag", str(given.lag), target=copy.target)
         found = {each["key"]["id"] for each in report["differences"]}
         print(f"{len(found & expected.keys())} of {len(expected)} damaged rows found", flush=True)
     return int(found != expected.keys())

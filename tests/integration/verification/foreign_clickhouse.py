@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from local_stack import MysqlServer, connect
 from tests.integration.verification import foreign_tables
+from tests.integration.verification.damage import reserved
 from tests.integration.verification.foreign_faults import damaged
 from tests.integration.verification.foreign_tables import ForeignTable
 from verification.foreign.clickhouse_target import Clickhouse
@@ -69,18 +70,20 @@ def main() -> None:
         table = ForeignTable(server.endpoint, "shop", Path(folder) / "orders")
         table.execute(foreign_tables.DEFINITION)
         table.fill(1, given.rows)
-        old = table.rows()
-        _insert(client, old, 1)
+        old = {row["id"]: row for row in table.rows()}
+        _insert(client, [*old.values()], 1)
         table.execute(
-            f"UPDATE orders SET note = 'newer' WHERE id <= {given.faults}",
+            f"UPDATE orders SET note = 'newer' WHERE id <= {reserved(given.faults)}",
             f"DELETE FROM orders WHERE id > {given.rows - 100}",
         )
-        rows, expected = damaged(table.rows(), given.faults, {row["id"]: row for row in old})
+        rows, expected = damaged(table.rows(), given.faults, old)
         # One key has one row after a merge.
         expected = {number: kind for number, kind in expected.items() if kind != "doubled"}
         there = {row["id"] for row in rows}
-        _insert(client, [row for row in rows if row["id"] <= given.faults or row not in old], 2)
-        _insert(client, [row for row in old if row["id"] not in there], 3, deleted=True)
+        _insert(client, [row for row in rows if row != old.get(row["id"])], 2)
+        _insert(
+            client, [row for number, row in old.items() if number not in there], 3, deleted=True
+        )
         time.sleep(2)
         target = SqlTarget("clickhouse:", Clickhouse(client, ("shop", "orders"), "clickhouse:"))
         began = time.monotonic()

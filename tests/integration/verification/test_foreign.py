@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from pyiceberg.schema import assign_fresh_schema_ids
 
 from local_stack import connect
 from tests.integration.verification import foreign_tables
-from tests.integration.verification.foreign_faults import FAULTS
+from tests.integration.verification.foreign_faults import FAULTS, damaged
 from tests.integration.verification.foreign_tables import ForeignTable
 from tests.verification.foreign import iceberg_tables
 from verification.foreign.delta_target import DeltaTarget
@@ -92,6 +93,20 @@ def test_each_kind_of_fault_is_found_and_no_other(table: ForeignTable, maker: Ma
         50: "missing",
         9000: "surplus",
     }
+
+
+def test_a_proof_makes_as_many_faults_as_it_is_asked_for(table: ForeignTable) -> None:
+    rows = table.rows()
+    made, expected = damaged(rows, 300, {row["id"]: {**row, "note": "old"} for row in rows})
+    kinds = Counter(expected.values())
+    assert (kinds.total(), set(kinds)) == (
+        300,
+        {"different", "missing", "surplus", "doubled", "stale"},
+    )
+    kept = {row["id"]: row for row in rows}
+    changed = sum(row != kept.get(row["id"]) for row in made)
+    assert changed == kinds["different"] + kinds["stale"] + kinds["surplus"]
+    assert len(made) == len(rows) - kinds["missing"] + kinds["surplus"] + kinds["doubled"]
 
 
 def found_columns(report: dict[str, Any], number: int, columns: list[str]) -> dict[str, Any]:
