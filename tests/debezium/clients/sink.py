@@ -151,13 +151,13 @@ class Sink:
         return str(path)
 
 
-def converters(servers: Servers, *, avro: bool) -> dict[str, str]:
-    """Return the properties that read keys and values with their schemas."""
+def converters(servers: Servers, *, avro: bool, schemas: bool = True) -> dict[str, str]:
+    """Return the properties that read keys and values, and JSON with or without schemas."""
     if not avro:
         return {
             f"{part}.converter{name}": value
             for part in ("key", "value")
-            for name, value in (("", JSON), (".schemas.enable", "true"))
+            for name, value in (("", JSON), (".schemas.enable", str(schemas).lower()))
         }
     address = servers.registry.endpoint
     return {
