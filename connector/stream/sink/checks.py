@@ -58,8 +58,8 @@ def _check_rights(
                 raise errors.TransactionalIdAuthorizationFailedError
             for topic in admin.describe_topics(topics) if topics else ():
                 doing = connection.writing(topic["name"])
-                # A broker that does not report rights lists none.
-                rights = topic["authorized_operations"]
+                # A broker that does not report rights lists none; before 2.3, none does.
+                rights = topic.get("authorized_operations")
                 if rights and _WRITE not in rights:
                     raise errors.TopicAuthorizationFailedError
     except (errors.KafkaError, OSError) as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +13,7 @@ from kafka import KafkaAdminClient
 from connector.foundation.errors import SinkRefused
 from connector.stream.sink import kafka_errors
 from connector.stream.sink.checks import inspect
-from connector.stream.sink.connection import client_settings
+from connector.stream.sink.connection import KAFKA_CLIENTS, client_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,3 +86,12 @@ def test_topics_that_lose_nothing_are_taken_as_they_are(
         partitions = 3 if suffix == "commands" else 1
         create(settings, suffix, partitions, configs if suffix in COMPACTED else {})
     assert open_sink().recover() == inspect(settings, "pipe")
+
+
+def test_a_broker_that_does_not_know_who_may_write_is_inspected(
+    settings: KafkaSettings, open_sink: Callable[..., KafkaSink]
+) -> None:
+    """Kafka tells it since 2.3; a client of 2.1 does not ask."""
+    recovered = open_sink().recover()
+    clients = replace(KAFKA_CLIENTS, open_admin=partial(KafkaAdminClient, api_version=(2, 1)))
+    assert inspect(settings, "pipe", clients) == recovered
