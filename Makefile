@@ -46,7 +46,7 @@ endef
 # What runs the product, with all storages, and the demo; not what only tests, checks and measures need.
 PRODUCT := $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(VENV)/.product)
 
-.PHONY: setup ready develop developed demo test test-interpreted test-folder test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench instructions golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes all-readers debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel library-wheel sdist clean
+.PHONY: setup ready develop developed demo test test-interpreted test-folder test-foreign-broker test-all kill-test chaos mirror-chaos ddl-torture snapshot-proof fuzz bench instructions golden coverage-table errors-page configuration-page man-pages status-pictures status-audit schema-changes all-readers debezium-compare debezium-takeover debezium-clients logging-rules lint lock wheel first-row library-wheel sdist clean
 
 setup:
 	@$(MAKE) --no-print-directory --jobs 2 ready
@@ -129,6 +129,13 @@ test-all: develop
 test-folder: export TESTS := both
 test-folder: develop
 	$(PYTEST) --folder-log -rs tests/integration $(ARGS)
+
+# Slow: the tests of delivery on a broker that is not Apache Kafka; needs Go. VERSION=2.1 lets it answer
+# as that version.
+KFAKE := build/kfake
+test-foreign-broker: develop
+	cd tests/integration/kfake && go build -o $(CURDIR)/$(KFAKE) .
+	TESTS=both $(PYTEST) --foreign-broker "$(KFAKE) $(VERSION)" -rsx tests/integration/sink $(ARGS)
 
 # Slow: 20 rounds of SIGKILL under load on each kind of server.
 kill-test: develop

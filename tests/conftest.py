@@ -57,6 +57,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="only tests with a log, each on a log in a folder instead of a broker",
     )
+    parser.addoption(
+        "--foreign-broker",
+        metavar="PROGRAM",
+        help="a program that serves PORT and keeps topics in FOLDER, in the place of each broker; "
+        "a version may follow it",
+    )
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

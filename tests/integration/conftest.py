@@ -8,6 +8,7 @@ logs or counts files starts a server of its own.
 from __future__ import annotations
 
 import os
+import shlex
 import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from tests.binlog.source_log import SourceLog
 from tests.integration.database_stream import Stream, new_stream
 from tests.integration.ended_topics import end_topics
 from tests.integration.folder_broker import FolderBroker, use_folders
+from tests.integration.foreign_broker import expect_differences, use_program
 from tests.integration.replication_pair import mariadb_pair, mysql_pair
 from tests.integration.shared_broker import SharedBroker
 from tests.integration.source_server import Source, source_of
@@ -46,6 +48,13 @@ SqlServer.__exit__ = _kill  # type: ignore[method-assign]
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--folder-log"):
         use_folders()
+    if program := config.getoption("--foreign-broker"):
+        use_program(shlex.split(program))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--foreign-broker"):
+        expect_differences(items)
 
 
 def _server_of(new: Callable[[Path], Server]) -> Any:
