@@ -264,6 +264,11 @@ wheel: $(TOOLS)
 	cd build/empty && bin/binlog-connector --version && bin/binlog-connector config > connector.toml
 	ls -l build/dist build/empty/share/man/man1
 
+# The two commands of docs/tasks/up.md in an empty environment, with the wheel of these sources: how long
+# they take until the first row can be read, and what the terminal shows, are written there. Some minutes.
+first-row: wheel $(INSTALLED)
+	$(VENV)/bin/python -m benchmarks.first_row build/dist/*.whl
+
 # The same from the sources, where there is no C compiler: it must install, and read a log interpreted.
 # pip brings what builds it, so this needs the package index.
 sdist: export CONNECTOR_COMPILED := auto

@@ -67,7 +67,7 @@ _TITLES = {
 
 def write_report(home: Home, *, publish: bool) -> None:
     """Print the tables of the last results, or with `publish` write both documents."""
-    results = {name: home.load(name) for name in SUBCOMMANDS}
+    results = {name: _load(home, name) for name in SUBCOMMANDS}
     document = _document(results, home.scale)
     bounds = targets(results)
     if mirror := results["mirror"]:
@@ -111,7 +111,7 @@ def write_verify(home: Home) -> None:
 
 def write_lake(home: Home) -> None:
     """Write the figures of `up` into both documents, and leave the others there."""
-    if lake := home.load("lake"):
+    if lake := _load(home, "lake"):
         put_block(DOCUMENT, lake_text(lake), "")
         put_block(PAGE, lake_summary(lake), END)
 
@@ -124,6 +124,14 @@ def write_mirror(home: Home) -> None:
     put_block(DOCUMENT, mirror_text(mirror, block_of(DOCUMENT)), "")
     if has_summary(mirror):
         put_block(PAGE, mirror_summary(mirror), END)
+
+
+def _load(home: Home, name: str) -> dict[str, Any] | None:
+    """Return the last result of a subcommand; that of `lake` has the first row with it."""
+    found = home.load(name)
+    if name == "lake" and found is not None and (first_row := home.load("first-row")):
+        found["first_row"] = first_row
+    return found
 
 
 def _document(results: dict[str, dict[str, Any] | None], scale: float) -> str:

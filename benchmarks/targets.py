@@ -81,6 +81,12 @@ def verify_targets(verify: dict[str, Any]) -> list[Target]:
     return found
 
 
+def first_row_target(found: dict[str, Any]) -> Target:
+    """Return the target of the two commands that install and start `up`."""
+    what = "up, from an empty environment to the first row, packages cached"
+    return Target(what, 40, found["install_s"] + found["up_s"], "s", at_most=True)
+
+
 def lake_targets(lake: dict[str, Any]) -> Iterator[Target]:
     """Yield the targets of `up`, and of the same pipeline through Kafka."""
     up, through_kafka = lake["folder"], lake["kafka"]
@@ -99,6 +105,8 @@ def lake_targets(lake: dict[str, Any]) -> Iterator[Target]:
     for phase, rates in lake["into_log"].items():
         what = f"{phase}: into the log in a folder, to that into Kafka"
         yield Target(what, 1.2, rates["folder"] / rates["kafka"])
+    if "first_row" in lake:
+        yield first_row_target(lake["first_row"])
 
 
 def _decode(files: dict[str, Any]) -> Iterator[Target]:
