@@ -309,6 +309,20 @@ def decode_other_leniently(data: bytes, charset: str) -> str:
     return _converter(charset, _LENIENT)(data)
 
 
+def encode_other(text: str, charset: str) -> bytes | None:
+    """Return `text` in one of these sets, as `encode_exactly` does."""
+    table = TABLES.get(charset)
+    try:
+        if table is None:
+            data = text.encode(_CODECS[charset])
+        else:
+            data = codecs.charmap_encode(text, "strict", codecs.charmap_build(table))[0]
+        is_same = other_decoder(charset, exact=True)(data) == text
+    except (UnicodeEncodeError, DecodeError):
+        return None
+    return data if is_same else None
+
+
 def _not_of(charset: str, data: bytes, start: int) -> DecodeError:
     well_formed = _WELL_FORMED.get(charset)
     match = None if well_formed is None else well_formed.match(data)

@@ -64,6 +64,21 @@ def decode_leniently(data: bytes, charset: str) -> str:
     return decode_other_leniently(data, charset)
 
 
+def encode_exactly(text: str, charset: str) -> bytes | None:
+    """Return `text` in a character set; None if the set lacks one of its characters."""
+    if charset not in _CODECS:
+        from connector.binlog.character_set_tables import encode_other  # noqa: PLC0415
+
+        return encode_other(text, charset)
+    try:
+        data = text.encode(_CODECS[charset])
+    except UnicodeEncodeError:
+        return None
+    if charset == "utf8mb3" and any(character > "\uffff" for character in text):
+        return None
+    return data
+
+
 # The collation of BINARY, VARBINARY and BLOB columns.
 BINARY_COLLATION = 63
 

@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from connector.binlog.character_sets import character_decoder, charset_of, decode_leniently
+from connector.binlog.character_sets import (
+    character_decoder,
+    charset_of,
+    decode_leniently,
+    encode_exactly,
+)
 from connector.foundation.errors import DecodeError
 
 
@@ -142,3 +147,41 @@ def test_the_log_of_mysql_does_not_say_the_character_set_of_a_collation_of_its_u
     collation: int,
 ) -> None:
     assert charset_of(collation) is None
+
+
+@pytest.mark.parametrize(
+    ("charset", "text"),
+    [
+        ("utf8mb4", "ab\U0001f600"),
+        ("utf8mb3", "\uffff"),
+        ("latin1", "caf\u00e9 \u20ac\x81"),
+        ("swe7", "\u00c5\u00e9"),
+        ("geostd8", "\u10d0"),
+        ("sjis", "\u3042\\"),
+        ("gb18030", "\u1e3f"),
+        ("utf16le", "a"),
+        ("utf32", "\U0001f600"),
+    ],
+)
+def test_a_text_is_encoded_as_it_is_read(charset: str, text: str) -> None:
+    data = encode_exactly(text, charset)
+    # Python's codec of gb18030 has another code for the letter.
+    assert (data is None) == (charset == "gb18030")
+    assert data is None or character_decoder(charset)(data) == text
+
+
+@pytest.mark.parametrize(
+    ("charset", "text"),
+    [
+        ("utf8mb4", "\ud800"),
+        ("utf8mb3", "\U0001f600"),
+        ("ucs2", "\U0001f600"),
+        ("binary", "\u00e9"),
+        ("latin1", "\u0434"),
+        ("swe7", "@"),
+        ("geostd8", "\ufffe"),
+        ("big5", "\u3042\U0001f600"),
+    ],
+)
+def test_a_text_with_a_character_that_the_set_lacks_has_no_bytes(charset: str, text: str) -> None:
+    assert encode_exactly(text, charset) is None
