@@ -32,7 +32,7 @@ from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAI
 from connector.stream.snapshot import watermark
 from connector.stream.snapshot.keyset import select_chunk
 from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
-from connector.stream.snapshot.table_state import KeyRange
+from connector.stream.snapshot.table_state import KeyBounds
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.modes import MODES
@@ -246,8 +246,8 @@ class _Reader:
 
     def _select(self, limit: int, lock: str) -> None:
         before, hint = time_limits(self._session, self._job.settings)
-        span = KeyRange(self._part.low, self._part.high)
-        sql = select_chunk(self._table, span, self.after, "", limit, hint)
+        bounds = KeyBounds(self._part.low, self._part.high)
+        sql = select_chunk(self._table, bounds, self.after, "", limit, hint)
         pieces = self._session.read_cells(f"{before}{sql}{lock}", _CHUNK_BYTES)
         with closing(pieces):
             for piece, is_whole in pieces:

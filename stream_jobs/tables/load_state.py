@@ -7,7 +7,7 @@ change after it has a lower sequence. All loaded rows have this sequence.
 its last row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -30,10 +30,13 @@ class SourceMoment:
 
 @dataclass(frozen=True, slots=True)
 class LoadPart:
-    """Rows whose first column of the key is in a range."""
+    """Rows whose key is in a range.
 
-    low: str = ""  # SQL literal, inclusive; "" where the part has no beginning
-    high: str = ""  # the same, exclusive; "" where it has no end
+    Each bound has SQL literals of the first columns of the key; none where the part has no bound.
+    """
+
+    low: tuple[str, ...] = ()  # inclusive
+    high: tuple[str, ...] = ()  # exclusive
     last: tuple[str, ...] = ()  # cells of the last key that was read, in hex
     done: bool = False
 
@@ -105,7 +108,8 @@ class TableLoad:
     def read(cls, document: Mapping[str, Any]) -> Self:
         """Read what `document` returned; raises KeyError or TypeError for other values."""
         parts = [
-            LoadPart(low, high, tuple(last), done) for low, high, last, done in document["parts"]
+            LoadPart(_bound(low), _bound(high), tuple(last), done)
+            for low, high, last, done in document["parts"]
         ]
         end = document["end"]
         return cls(
@@ -121,6 +125,13 @@ class TableLoad:
             # An earlier version has none.
             document.get("seen"),
         )
+
+
+def _bound(literals: str | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(literals, str):
+        # Earlier versions had bounds of the first column alone.
+        return (literals,) if literals else ()
+    return tuple(literals)
 
 
 def _fields(moment: SourceMoment) -> list[str | None]:

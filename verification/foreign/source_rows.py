@@ -17,7 +17,7 @@ from connector.stream.snapshot.copy_requests import names_ignore_case
 from connector.stream.snapshot.keyset import can_be_paged, select_chunk
 from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_reader import TIMEOUTS, read_rows, time_limits
-from connector.stream.snapshot.table_state import KeyRange
+from connector.stream.snapshot.table_state import KeyBounds
 from connector.stream.source.select_session import SelectSession
 from verification.foreign.server_table import ServerTable
 from verification.key_ranges import KeyNumber, KeyRanges
@@ -120,7 +120,7 @@ class SourceRows:
         before, hint = time_limits(self.session, settings)
 
         def sql(after: Sequence[bytes], limit: int) -> str:
-            return before + select_chunk(self.selected, KeyRange(), after, where, limit, hint)
+            return before + select_chunk(self.selected, KeyBounds(), after, where, limit, hint)
 
         while True:
             try:

@@ -9,7 +9,8 @@ For a key of several columns, the server's range optimiser accepts one condition
 
     (a > 7 OR (a = 7 AND (b > 3)))
 
-It then reads from the index only the rows after (7, 3).
+It then reads from the index only the rows after (7, 3). Columns in which both bounds are equal need
+no such condition: `a = 7 AND b > 3 AND b < 9`.
 
 *Listed keys.* A listed key is the JSON text of a record's key in the profile `exact`. Its values
 become the cells that the server would send. The writers of copied rows make JSON of these cells
@@ -35,7 +36,7 @@ from connector.stream.envelope.debezium.profile import DebeziumProfile, field_na
 from connector.stream.envelope.row_writer import cell_writer
 from connector.stream.envelope.schemas.table_schema import has_message_key
 from connector.stream.snapshot import copy_errors
-from connector.stream.snapshot.table_state import KeyRange
+from connector.stream.snapshot.table_state import KeyBounds
 from connector.stream.source.selected_table import KeyColumn, SelectedTable
 
 
@@ -44,38 +45,60 @@ def can_be_paged(table: SelectedTable) -> bool:
     return bool(table.key_columns) and all(column.ordered for column in table.order_columns)
 
 
-def after_key(columns: Sequence[KeyColumn], key: Sequence[bytes]) -> str:
-    """Return the condition for rows whose key is after `key`, which has at least one column."""
-    column, value = columns[0], columns[0].literal(key[0])
-    greater = f"{column.expression} > {value}"
-    if len(columns) == 1:
-        return greater
-    rest = after_key(columns[1:], key[1:])
-    return f"({greater} OR ({column.expression} = {value} AND {rest}))"
+def in_bounds(
+    columns: Sequence[KeyColumn], bounds: KeyBounds, after: Sequence[bytes] = ()
+) -> tuple[list[str], int]:
+    """Return the conditions for rows in `bounds`, or for those of them after the key `after`.
+
+    Also return how many of the first columns have the same value in all of these rows.
+    """
+    low, high = bounds
+    if after:
+        low = tuple(column.literal(cell) for column, cell in zip(columns, after, strict=True))
+    equal = 0
+    while equal < min(len(low), len(high)) and low[equal] == high[equal]:
+        equal += 1
+    conditions = [
+        f"{column.expression} = {literal}"
+        for column, literal in zip(columns, low[:equal], strict=False)
+    ]
+    if low[equal:]:
+        conditions.append(_beyond(columns[equal:], low[equal:], ">", ">" if after else ">="))
+    if high[equal:]:
+        conditions.append(_beyond(columns[equal:], high[equal:], "<", "<"))
+    return conditions, equal
+
+
+def _beyond(columns: Sequence[KeyColumn], literals: Sequence[str], sign: str, last: str) -> str:
+    """Return the condition for keys on one side of `literals`; `last` compares the last of them."""
+    column, literal = columns[0], literals[0]
+    if len(literals) == 1:
+        return column.beyond(last, literal)
+    rest = _beyond(columns[1:], literals[1:], sign, last)
+    return f"({column.beyond(sign, literal)} OR ({column.equal_to(literal)} AND {rest}))"
+
+
+def key_order(columns: Sequence[KeyColumn], direction: str = "") -> str:
+    """Return how to sort by columns of a key, in an SQL `direction`."""
+    return "ORDER BY " + ", ".join(f"{column.expression}{direction}" for column in columns)
 
 
 def select_chunk(
     table: SelectedTable,
-    part: KeyRange,
+    bounds: KeyBounds,
     after: Sequence[bytes],
     where: str,
     limit: int,
     hint: str = "",
 ) -> str:
-    """Return the SELECT of the next `limit` rows of `part` after the key `after`.
+    """Return the SELECT of the next `limit` rows in `bounds` after the key `after`.
 
     An empty `after` is the beginning of the part. `where` is the SQL of a `Condition`.
     """
-    first = table.order_columns[0].expression
-    conditions = []
-    if after:
-        conditions.append(after_key(table.order_columns, after))
-    elif part.low:
-        conditions.append(f"{first} >= {part.low}")
-    if part.high:
-        conditions.append(f"{first} < {part.high}")
-    order = ", ".join(column.expression for column in table.order_columns)
-    return f"{select_rows(table, conditions, where, hint)} ORDER BY {order} LIMIT {limit}"
+    conditions, equal = in_bounds(table.order_columns, bounds, after)
+    # Of a column whose value is known, some servers would sort the rows.
+    order = key_order(table.order_columns[equal:])
+    return f"{select_rows(table, conditions, where, hint)} {order} LIMIT {limit}"
 
 
 def select_rows(table: SelectedTable, conditions: Sequence[str], where: str, hint: str = "") -> str:

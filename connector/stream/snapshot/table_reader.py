@@ -250,7 +250,8 @@ class TableReader:
         before, hint = time_limits(session, self._settings)
 
         def sql(after: Sequence[bytes], limit: int) -> str:
-            return before + select_chunk(job.table, job.range, after, job.where, limit, hint) + lock
+            bounds = job.range.bounds
+            return before + select_chunk(job.table, bounds, after, job.where, limit, hint) + lock
 
         return read_rows(session, turn, job.table.writer(self._debezium), sql, job.after, most)
 

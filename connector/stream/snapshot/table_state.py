@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from connector.foundation.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
 from connector.foundation.errors import DecodeError
@@ -14,6 +14,16 @@ Phase = Literal["waiting", "copying", "complete", "failed"]
 NO_REQUEST = -1
 # The reason of the copies at the start of a pipeline.
 AT_START = "start"
+
+
+class KeyBounds(NamedTuple):
+    """Where a part of a table begins and ends.
+
+    Each has SQL literals of the first columns of the key; none where the part has no bound.
+    """
+
+    low: tuple[str, ...] = ()  # inclusive
+    high: tuple[str, ...] = ()  # exclusive
 
 
 @dataclass(slots=True)
@@ -29,6 +39,11 @@ class KeyRange:
     def last_key(self) -> list[bytes]:
         """The cells of the last key that was written; empty before the first."""
         return [bytes.fromhex(cell) for cell in self.last]
+
+    @property
+    def bounds(self) -> KeyBounds:
+        """The bounds, as literals of the first column."""
+        return KeyBounds((self.low,) if self.low else (), (self.high,) if self.high else ())
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """A table of the source: its schema as in the log, and the SELECT that reads it."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -19,6 +20,13 @@ _BYTES = frozenset({"binary", "varbinary"})
 _TEXTS = frozenset({"char", "varchar"})
 _TIMES = frozenset({"date", "datetime", "timestamp", "time"})
 _FLOATS = frozenset({"float", "double"})
+_SIGNS: dict[str, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+# Longer lists of numbers would cost more than they save.
+_NUMBERS_MAX = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,8 @@ class KeyColumn:
     charset: str  # for text: the server's name of the collation
     packed_type: str  # MariaDB's UUID, INET4 or INET6, else ""
     declared: str  # name, type and collation: if they change, the order of the keys may change
+    # How many values there are of an ENUM or a SET, if they are few, else 0.
+    value_count: int = 0
 
     def text(self, cell: bytes) -> str:
         """Return a value as text for a person, from its cell in `Chunk.last_key`."""
@@ -59,6 +69,24 @@ class KeyColumn:
         if self.type in _FLOATS and "e" not in text:
             return f"{text}e0"  # without an exponent it would be a DECIMAL
         return text
+
+    def beyond(self, sign: str, literal: str) -> str:
+        """Return the condition for values on one side of a literal; `sign` is `<`, `>` or `>=`."""
+        if not self.value_count:
+            return f"{self.expression} {sign} {literal}"
+        # No server reads a range of numbers of an ENUM or a SET from an index, but a list of them.
+        is_beyond, limit = _SIGNS[sign], int(literal)
+        numbers = [str(n) for n in range(self.value_count) if is_beyond(n, limit)]
+        return self._among(numbers) if numbers else "FALSE"
+
+    def equal_to(self, literal: str) -> str:
+        """Return the condition for one value, by which a server sorts like by others."""
+        return self._among([literal]) if self.value_count else f"{self.expression} = {literal}"
+
+    def _among(self, numbers: list[str]) -> str:
+        # MySQL takes a list of one number for an equality, and sorts the rows.
+        listed = numbers * 2 if len(numbers) == 1 else numbers
+        return f"{self.expression} IN ({', '.join(listed)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,4 +238,13 @@ def _key_column(
         declared=" ".join(
             filter(None, (column["name"], row["definition"] or kind, row["collation"]))
         ),
+        value_count=_value_count(column),
     )
+
+
+def _value_count(column: SchemaColumn) -> int:
+    """Return how many values a column of few labels can have; 0 for others."""
+    labels = len(column.get("labels", []))
+    # An ENUM may have the number 0, which is no label.
+    count = {"enum": labels + 1, "set": 1 << labels}.get(column["type"], 0)
+    return count if count <= _NUMBERS_MAX else 0

@@ -226,6 +226,44 @@ def test_a_load_goes_on_after_the_ranges_that_were_committed(stream: Stream, own
     assert len(pyiceberg_rows(published)) == ROWS
 
 
+def test_rows_of_one_tenant_are_read_in_several_parts(
+    either_stream: Stream, job_of_either: Job
+) -> None:
+    stream, job = either_stream, job_of_either
+    rows = ", ".join(f"('acme', {number}, 'n{number}')" for number in range(1, ROWS + 1))
+    stream.execute(
+        "CREATE TABLE owned (tenant VARCHAR(9), id INT, name VARCHAR(20), "
+        "PRIMARY KEY (tenant, id)) CHARACTER SET latin1",
+        f"INSERT INTO owned VALUES {rows}",
+        "ANALYZE TABLE owned",
+    )
+    with stream.connector(**MIRROR) as connector:
+        wait_for_states(connector, 1)
+        wait_until_settled(stream.broker, stream.prefix)
+        load = job.load_range
+        places: list[int] = []
+        bounds: set[int] = set()
+
+        def broken(job: RangeJob) -> RangeResult:
+            places.append(job.place)
+            bounds.add(len(job.load.parts[job.place].low))
+            if len(places) == 3:
+                raise KeyError(job.place)
+            return load(job)
+
+        job.load_range = broken  # type: ignore[method-assign]
+        few = url(stream) | {"connections": 1}
+        lines = job.run(first_load=few)
+        assert [line["code"] for line in lines if line["event"] == "load_waits"] == ["M106"]
+        # It goes on in other parts, by the bounds that the log has.
+        lines = job.run(first_load=few)
+        job.load_range = load  # type: ignore[method-assign]
+    assert job.exit_code == 0, lines
+    assert len(set(places)) >= 3
+    assert bounds == {0, 2}
+    assert mirrored(stream, job, "owned") == names(stream, "owned")
+
+
 def test_a_copy_through_kafka_replaces_a_load_that_has_not_ended(
     stream: Stream, own_job: Job
 ) -> None:

@@ -14,7 +14,7 @@ from connector.stream.snapshot import jobs
 from connector.stream.snapshot.keyset import select_chunk
 from connector.stream.snapshot.source_pace import Read, SourcePace
 from connector.stream.snapshot.table_reader import TableReader, read_rows
-from connector.stream.snapshot.table_state import KeyRange
+from connector.stream.snapshot.table_state import KeyBounds
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from local_stack import connect
@@ -59,7 +59,7 @@ def read(
 
     def read(turn: Read, most: tuple[int, int], after: Sequence[bytes] = ()) -> tuple[Chunk, bool]:
         def sql(after: Sequence[bytes], limit: int) -> str:
-            return select_chunk(table, KeyRange(), after, "", limit)
+            return select_chunk(table, KeyBounds(), after, "", limit)
 
         return read_rows(session, turn, table.writer(), sql, after, most)
 

@@ -12,11 +12,12 @@ import pytest
 
 from connector.binlog.sql_text import quoted_identifier
 from connector.stream.snapshot.keyset import can_be_paged, select_chunk, select_rows
-from connector.stream.snapshot.table_state import KeyRange
+from connector.stream.snapshot.table_state import KeyBounds
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from local_stack import connect
 from tests.integration.snapshots.chunks import whole_chunk
+from tests.integration.snapshots.collations import collations
 from tests.integration.source_server import source_of
 from tests.length import FULL, full_only
 
@@ -95,7 +96,7 @@ class Tables:
         found: list[tuple[bytes | None, bytes]] = []
         after: list[bytes] = []
         while len(found) <= len(rows):
-            sql = select_chunk(table, KeyRange(), after, "", 1)
+            sql = select_chunk(table, KeyBounds(), after, "", 1)
             chunk = whole_chunk(self._session, sql, writer)
             if not chunk.count:
                 break
@@ -105,17 +106,9 @@ class Tables:
 
     def collations(self) -> list[tuple[str, str]]:
         """Return the character set and the name of collations."""
-        applicability = "information_schema.collation_character_set_applicability"
-        self.cursor.execute(f"SHOW COLUMNS FROM {applicability} LIKE 'full_collation_name'")
-        name = "full_collation_name" if self.cursor.fetchall() else "collation_name"
-        self.cursor.execute(
-            f"SELECT character_set_name, {name} FROM {applicability} ORDER BY {name}"
-        )
-        found = [(charset, name) for charset, name in self.cursor.fetchall() if charset]
-        every = [(charset, name) for charset, name in found if charset != "binary"]
         return [
             each
-            for number, each in enumerate(every)
+            for number, each in enumerate(collations(self.cursor))
             if FULL or each[1] in CHOSEN or number % STEP == 0
         ]
 

@@ -19,7 +19,11 @@ LOAD = TableLoad(
     PackedSequence(7, 8),
     MOMENT,
     ("id int",),
-    (LoadPart(high="10", last=("37",)), LoadPart(low="10")),
+    (
+        LoadPart(high=("10",), last=("37",)),
+        LoadPart(("10",), ("10", "X'2000'")),
+        LoadPart(low=("10", "X'2000'")),
+    ),
     rows=3,
 )
 
@@ -31,6 +35,16 @@ def test_what_the_log_has_is_read_back() -> None:
     assert Progress.read(ended.write()) == ended
 
 
+def test_the_bounds_of_an_earlier_version_are_of_the_first_column() -> None:
+    document = LOAD.document()
+    document["parts"] = [["", "10", ["37"], False], ["10", "20", [], True], ["20", "", [], False]]
+    assert TableLoad.read(json.loads(json.dumps(document))).parts == (
+        LoadPart(high=("10",), last=("37",)),
+        LoadPart(("10",), ("20",), done=True),
+        LoadPart(low=("20",)),
+    )
+
+
 def test_a_mirror_of_an_earlier_version_has_no_load() -> None:
     document = json.loads(Progress("s", PackedSequence(1, 2), 3).write())
     assert "load" not in document
@@ -38,16 +52,18 @@ def test_a_mirror_of_an_earlier_version_has_no_load() -> None:
 
 
 def test_all_parts_must_be_read() -> None:
-    first = LOAD.after_range(0, LoadPart(high="10", last=("38",), done=True), 5)
+    first = LOAD.after_range(0, LoadPart(high=("10",), last=("38",), done=True), 5)
     assert (first.rows, first.is_read) == (8, False)
     assert LOAD.parts[0].last_key == [b"7"]
-    assert first.after_range(1, LoadPart(low="10", done=True), 0).is_read
+    second = first.after_range(1, LoadPart(low=("10",), done=True), 0)
+    assert not second.is_read
+    assert second.after_range(2, LoadPart(low=("10", "X'2000'"), done=True), 0).is_read
 
 
 def test_what_any_server_has_shown_is_kept() -> None:
     other = "4f22fb58-71ca-11e1-9e33-c80aa9429562"
-    load = LOAD.after_range(0, LoadPart(high="10", last=("38",)), 5, f"{UUID}:1-9,{other}:1-2")
-    load = load.after_range(1, LoadPart(low="10", done=True), 5, f"{UUID}:1-7,{other}:1-3")
+    load = LOAD.after_range(0, LoadPart(high=("10",), last=("38",)), 5, f"{UUID}:1-9,{other}:1-2")
+    load = load.after_range(1, LoadPart(low=("10",), done=True), 5, f"{UUID}:1-7,{other}:1-3")
     assert load.seen_moment == SourceMoment("", "mysql", f"{UUID}:1-9,{other}:1-3", "")
     progress = Progress("s", PackedSequence(1, 2), 3, load=load)
     assert Progress.read(progress.write()) == progress

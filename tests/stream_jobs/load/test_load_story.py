@@ -145,7 +145,7 @@ class Story:
         moment = SourceMoment("", "", None, str(self.delivered))
         columns = str(self.source.columns(self.delivered))
         count = self.random.randint(1, 4)
-        edges = ["", *(str(KEYS * n // count) for n in range(1, count)), ""]
+        edges = [(), *((str(KEYS * n // count),) for n in range(1, count)), ()]
         parts = tuple(LoadPart(low, high) for low, high in pairwise(edges))
         seq = PackedSequence(2 * self.delivered, 0)
         load = TableLoad("id", "reading", seq, moment, (columns,), parts)
@@ -162,7 +162,7 @@ class Story:
                 self.begin()
             return
         after = int(part.last[0]) if part.last else -1
-        low, high = int(part.low or 0), int(part.high or KEYS)
+        low, high = int(*part.low), int(*(part.high or (KEYS,)))
         rows = {k: v for k, v in sorted(source.moments[moment].items()) if low <= k < high}
         found = [(k, v) for k, v in rows.items() if k > after][: random.randint(1, 3)]
         if random.random() < 0.2:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MOMENT = SourceMoment("server", "mysql", None, "binlog.000003:400")
 SEQ = PackedSequence(7, 8)
-PARTS = (LoadPart(high="10"), LoadPart(low="10"))
+PARTS = (LoadPart(high=("10",)), LoadPart(low=("10",)))
 LOAD = TableLoad("a1", "reading", SEQ, MOMENT, ("id int",), PARTS)
 SCHEMA = TableSchema("shop", "t", "s", SEQ, ())
 
