@@ -69,8 +69,12 @@ def copying_settings(
     start: str = "snapshot",
     cascade_seconds: float = 0.0,
     chunk_bytes: int = CUT_BYTES,
+    to: str = "topics",
 ) -> Settings:
-    """Return the settings of a pipeline that copies, chunk by chunk of so many rows and bytes."""
+    """Return the settings of a pipeline that copies, chunk by chunk of so many rows and bytes.
+
+    The rows go `to` the topics, or the Spark job loads them into the mirror.
+    """
     source = SETTINGS.source.model_copy(
         update={"tables": [f"{DATABASE}.{table}" for table in tables], "start": start}
     )
@@ -79,6 +83,7 @@ def copying_settings(
             "connections": CONNECTIONS,
             "chunk_rows": chunk_rows,
             "chunk_bytes_max": chunk_bytes,
+            "to": to,
             # One thread plays all readers: none of them may wait for another one.
             "pace": "full",
         }
