@@ -4,14 +4,10 @@ A difference names the row, its values on both sides, and since when the mirror 
 version of its table with this row, and the first cut that has this version.
 """
 
-import hashlib
-import json
-import math
-import secrets
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from connector.binlog.sql_text import quoted_name
 from connector.foundation.errors import ConnectorError
@@ -20,6 +16,7 @@ from verification.cut_facts import IncrementalScope, RowOrigin
 from verification.digests import SideCounts
 from verification.iceberg_check import IcebergResult
 from verification.intervals import WrongInterval
+from verification.shown_values import values_text, visible_values
 from verification.source_moment import SourceMoment
 
 Kind = Literal["missing", "surplus", "different"]
@@ -29,10 +26,6 @@ EXIT_EQUAL = 0
 EXIT_NOT_FINISHED = 1
 EXIT_NOT_COMPARED = 2
 EXIT_DIFFERENT = 4
-
-_HASH_BYTES = 8
-# Of this process: equal values have equal hashes in one report, and nobody can try values.
-_KEY = secrets.token_bytes(16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +76,39 @@ def key_of(name: tuple[str, str]) -> str:
     """Return what states call a table; `a.b` with a table `c` is not `a` with a table `b.c`."""
     is_plain = not any(mark in part for part in name for mark in ".`")
     return ".".join(name) if is_plain else quoted_name(*name)
+
+
+class Reported(Protocol):
+    """What was found in one table, whatever it was compared with."""
+
+    @property
+    def name(self) -> str:
+        """`database.table`."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Of the source."""
+        ...
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict in words."""
+        ...
+
+    @property
+    def equal_through(self) -> SourceMoment | None:
+        """The moment of the source up to which the other side has all changes; None if unknown."""
+        ...
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether it is listed among many tables, although it is equal."""
+        ...
+
+    def lines(self, *, with_values: bool) -> Iterable[str]:
+        """Yield what people read."""
+        ...
 
 
 @dataclass(slots=True)
@@ -155,6 +181,11 @@ class TableResult:
     def equal_through(self) -> SourceMoment | None:
         """The moment of the source up to which the other side has all changes; None if unknown."""
         return self.began_at if self.verdict == "equal" else None
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether rows were repaired."""
+        return bool(self.repaired)
 
     def to_json(self, *, with_values: bool) -> dict[str, Any]:
         """Return the member of the report."""
@@ -299,14 +330,14 @@ _NAMED_TABLES_MAX: Final = 20
 
 
 def report_lines(
-    results: Iterable[TableResult], *, with_values: bool, shows_all: bool
+    results: Iterable[Reported], *, with_values: bool, shows_all: bool
 ) -> Iterable[str]:
     """Yield what people read of a run: what is wrong first, and how many tables there are."""
     tables = sorted(results, key=lambda result: (_ORDER.index(result.verdict), result.name))
     names_all = shows_all or len(tables) <= _NAMED_TABLES_MAX
     left_out = 0
     for table in tables:
-        if names_all or table.verdict in _ORDER[:2] or table.repaired:
+        if names_all or table.verdict in _ORDER[:2] or table.is_notable:
             yield from table.lines(with_values=with_values)
         else:
             left_out += 1
@@ -316,7 +347,7 @@ def report_lines(
         yield f"{left_out} tables are not listed: --all lists them"
 
 
-def _summary(tables: Sequence[TableResult]) -> str:
+def _summary(tables: Sequence[Reported]) -> str:
     counts = Counter(table.verdict for table in tables)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
     rows = sum(table.rows for table in tables)
@@ -325,57 +356,30 @@ def _summary(tables: Sequence[TableResult]) -> str:
     return f"{len(tables)} tables: {verdicts}; {rows} rows{proven}"
 
 
-def _equal_through(tables: Sequence[TableResult]) -> SourceMoment | None:
+def _equal_through(tables: Sequence[Reported]) -> SourceMoment | None:
     """Return the moment through which all compared tables are equal; None if one is not."""
     compared = [table.equal_through for table in tables if table.verdict != "not compared"]
     moments = [moment for moment in compared if moment is not None]
     return min(moments, default=None) if len(moments) == len(compared) else None
 
 
-def report(results: Iterable[TableResult], *, with_values: bool) -> dict[str, Any]:
-    """Return the report in JSON."""
-    tables = list(results)
+def summary(tables: Sequence[Reported]) -> dict[str, Any]:
+    """Return the member of a report that counts the tables."""
     counts = Counter(table.verdict for table in tables)
     through = _equal_through(tables)
     return {
-        "verdict": whole_verdict(counts),
-        "summary": {
-            "tables": len(tables),
-            **{verdict.replace(" ", "_"): counts[verdict] for verdict in _ORDER},
-            "rows": sum(table.rows for table in tables),
-            "equal_through": None if through is None else through.to_json(),
-        },
-        "tables": [result.to_json(with_values=with_values) for result in tables],
+        "tables": len(tables),
+        **{verdict.replace(" ", "_"): counts[verdict] for verdict in _ORDER},
+        "rows": sum(table.rows for table in tables),
+        "equal_through": None if through is None else through.to_json(),
     }
 
 
-def visible_values(
-    values: Mapping[str, object] | None, *, with_values: bool
-) -> dict[str, Any] | None:
-    """Return values as they are in JSON; without values, hashes of them."""
-    if values is None:
-        return None
-    return {name: _value(value, with_values=with_values) for name, value in values.items()}
-
-
-def _value(value: object, *, with_values: bool) -> object:
-    if value is None:
-        return None
-    if not with_values:
-        return hashlib.blake2b(repr(value).encode(), key=_KEY, digest_size=_HASH_BYTES).hexdigest()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # JSON has no such numbers
-    if isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, dict):
-        return {name: _value(part, with_values=True) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_value(part, with_values=True) for part in value]
-    return str(value)
-
-
-def values_text(values: Mapping[str, Any] | None) -> str:
-    """Return what people read of `visible_values`."""
-    return json.dumps(values, ensure_ascii=False)
+def report(results: Iterable[TableResult], *, with_values: bool) -> dict[str, Any]:
+    """Return the report in JSON."""
+    tables = list(results)
+    return {
+        "verdict": whole_verdict({table.verdict for table in tables}),
+        "summary": summary(tables),
+        "tables": [result.to_json(with_values=with_values) for result in tables],
+    }

@@ -22,7 +22,7 @@ _COMPARED: Final = _READ | {"max_differences", "repair", "state"}
 _ONCE: Final = _COMPARED | {"sample", "seed", "json", "no_values", "all"}
 _FOREIGN: Final = frozenset(
     {"table", "file_of_tables", "lag", "password_env", "pace", "rows_per_second", "patience"}
-    | {"max_differences", "json", "no_values"}
+    | {"max_differences", "json", "no_values", "all"}
 )
 _MADE: Final = frozenset({"certificate", "sign_key"})
 _CHECKED: Final = frozenset({"check", "public_key", "json"})

@@ -171,8 +171,8 @@ def _outcome(parser: ArgumentParser) -> None:
     group.add_argument(
         "--all",
         action="store_true",
-        help="With --mirror or --replica: print a line for each table. By default, with more than "
-        "20 tables, those that are equal or not compared are only counted.",
+        help="With --mirror, --replica or --table: print a line for each table. By default, with "
+        "more than 20 tables, those that are equal or not compared are only counted.",
     )
     group.add_argument(
         "--forever",

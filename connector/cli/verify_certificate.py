@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from connector.cli.configuration import loaded
 from connector.cli.exit_codes import say
 from connector.cli.log_input import password_of
-from connector.cli.verify_foreign import compared
+from connector.cli.verify_foreign import compared, say_results
 from connector.cli.verify_mirror import paced, progress_display, shown
 from connector.foundation.errors import DefiniteError
 from connector.foundation.errors.message import visible
@@ -74,25 +74,22 @@ def make_foreign_certificate(arguments: Namespace) -> int:
     path: Path = arguments.certificate
     source, choices, limits = compared(arguments)
     run = ForeignCertification(source, limits)
-    with_values = not arguments.no_values
-    results = []
     with progress_display() as show:
-        for result in run.results(choices, show):
-            results.append(result)
-            if not arguments.json:
-                for line in (
-                    *result.lines(with_values=with_values),
-                    _proof_line(run.outcome(result.name, result.target)),
-                ):
-                    say(visible(line))
+        results = list(run.results(choices, show))
     certificate = run.certificate()
     _write(path, certificate, key)
     if arguments.json:
         written = None if certificate is None else str(path)
-        report = foreign_report(results, with_values=with_values)
+        report = foreign_report(results, with_values=not arguments.no_values)
         tables = [own | run.to_json(own["table"], own["target"]) for own in report["tables"]]
         _print({"certificate": written, **report, "tables": tables})
     else:
+        for result in results:
+            outcome = run.outcome(result.name, result.target)
+            result.notes.append(_proof_line(outcome))
+            # What was asked for is missing.
+            result.is_notable = isinstance(outcome, str)
+        say_results(results, arguments)
         count = f"{len(run.tables)} of {len(results)} tables are certified"
         say(visible(f"{path}: {_NONE if certificate is None else count}"))
     code = exit_code({result.verdict for result in results})

@@ -3,6 +3,7 @@
 import json
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 
 from connector.cli.exit_codes import say
 from connector.cli.log_input import password_of
@@ -11,7 +12,7 @@ from connector.foundation.errors.message import visible
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
 from verification.foreign.foreign_check import ForeignLimits
-from verification.foreign.foreign_report import foreign_report
+from verification.foreign.foreign_report import ForeignResult, foreign_lines, foreign_report
 from verification.foreign.run import verify_tables
 from verification.foreign.table_choice import TableChoice, read_choice, read_choices
 from verification.report import exit_code
@@ -40,14 +41,19 @@ def verify_foreign(arguments: Namespace) -> int:
     """
     source, choices, limits = compared(arguments)
     with_values = not arguments.no_values
-    results = []
     with progress_display() as show:
-        for result in verify_tables(source, choices, limits, show):
-            results.append(result)
-            if not arguments.json:
-                for line in result.lines(with_values=with_values):
-                    say(visible(line))
+        results = list(verify_tables(source, choices, limits, show))
     if arguments.json:
         json.dump(foreign_report(results, with_values=with_values), sys.stdout, indent=2)
         sys.stdout.write("\n")
+    else:
+        say_results(results, arguments)
     return exit_code({result.verdict for result in results})
+
+
+def say_results(results: Sequence[ForeignResult], arguments: Namespace) -> None:
+    """Print what people read of a run."""
+    for line in foreign_lines(
+        results, with_values=not arguments.no_values, shows_all=arguments.all
+    ):
+        say(visible(line))

@@ -13,9 +13,9 @@ from verification.report import (
     exit_code,
     report,
     report_lines,
-    visible_values,
 )
 from verification.run_progress import RunFigures, RunProgress
+from verification.shown_values import visible_values
 from verification.source_moment import SourceMoment
 
 AWAY = SourceUnavailable(dump_errors.SERVER_CLOSED, server="db")

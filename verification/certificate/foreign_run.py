@@ -145,7 +145,7 @@ class ForeignCertification:
 
         Raises MirrorError if it cannot be certified, and the errors of reading.
         """
-        settings, source, choice, limits, result = table
+        settings, source, choice, limits, _, result = table
         require_rows(source)
         place = _absolute(choice.shown_target.partition(":")[2])
         target = VERSIONED[choice.kind](choice.shown_target, place)

@@ -7,7 +7,9 @@ from typing import Any, Final
 from connector.foundation.errors import ConnectorError
 from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.row_states import Change, Kind, Origin, Value
-from verification.report import Verdict, values_text, visible_values, whole_verdict
+from verification.report import Verdict, report_lines, summary, whole_verdict
+from verification.shown_values import values_text, visible_values
+from verification.source_moment import SourceMoment
 
 _US: Final = 1_000_000
 # Of the rows that lag, so many are named.
@@ -100,6 +102,12 @@ class ForeignResult:
     lagging_rows: int = 0
     oldest_lag_us: int = 0
     unsettled: int = 0  # keys about which the log could not tell enough
+    # Of each row that lagged to the end, the first change that the target lacked.
+    lacking: set[Change] = field(default_factory=set)
+    # The moment of the source of which the target has all changes, if nothing differs.
+    through: SourceMoment | None = None
+    notes: list[str] = field(default_factory=list)  # what else people have to know
+    is_notable: bool = False  # whether it is listed among many tables, although it is equal
     seconds: float = 0.0
     error: ConnectorError | None = None
 
@@ -109,6 +117,11 @@ class ForeignResult:
         if self.differences or self.has_more:
             return "different"
         return "not finished" if self.error is not None or self.unsettled else "equal"
+
+    @property
+    def equal_through(self) -> SourceMoment | None:
+        """The moment of the source up to which the target has all changes; None if unknown."""
+        return self.through if self.verdict == "equal" else None
 
     def lag(self, key: Mapping[str, object], age_us: int) -> None:
         """Note a row that lags."""
@@ -123,6 +136,7 @@ class ForeignResult:
             "table": self.name,
             "target": self.target,
             "verdict": self.verdict,
+            "equal_through": through.to_json() if (through := self.equal_through) else None,
             "rows": self.rows,
             "target_rows": self.target_rows,
             "rows_by_checksum": self.summed_rows,
@@ -146,6 +160,7 @@ class ForeignResult:
         """Yield what people read."""
         where = f"{self.name} = {self.target}"
         at = f", {self.state}" if self.state else ""
+        at += f", through {self.equal_through}" if self.equal_through else ""
         if self.error is not None:
             yield f"{where}: {self.verdict}: {self.error!s}"
         elif self.verdict == "different":
@@ -165,16 +180,38 @@ class ForeignResult:
             yield f"  rows about which the log does not tell enough: {self.unsettled}"
         if self.mapping is not None:
             yield from _mapping_lines(self.mapping)
+        yield from self.notes
 
 
 def _longest(result: ForeignResult) -> str:
     return f"the longest for {result.oldest_lag_us / _US:.1f} s"
 
 
+def _oldest_lag_us(results: Sequence[ForeignResult]) -> int:
+    return max((result.oldest_lag_us for result in results), default=0)
+
+
+def foreign_lines(
+    results: Sequence[ForeignResult], *, with_values: bool, shows_all: bool
+) -> Iterator[str]:
+    """Yield what people read of a run: what is wrong first, and how many tables and rows lag."""
+    yield from report_lines(results, with_values=with_values, shows_all=shows_all)
+    late = [result for result in results if result.lagging_rows]
+    if late and len(results) > 1:
+        rows = sum(result.lagging_rows for result in late)
+        seconds = _oldest_lag_us(late) / _US
+        yield f"rows that lag: {rows} in {len(late)} tables, the longest for {seconds:.1f} s"
+
+
 def foreign_report(results: Sequence[ForeignResult], *, with_values: bool) -> dict[str, Any]:
     """Return the report in JSON."""
     return {
         "verdict": whole_verdict({result.verdict for result in results}),
+        "summary": {
+            **summary(results),
+            "lagging_rows": sum(result.lagging_rows for result in results),
+            "oldest_lag_seconds": round(_oldest_lag_us(results) / _US, 3),
+        },
         "tables": [result.to_json(with_values=with_values) for result in results],
     }
 

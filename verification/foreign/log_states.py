@@ -217,7 +217,7 @@ def change_of(transaction: Transaction, committed_us: int, end_us: int) -> Chang
     logged = int(transaction.timestamp.timestamp() * _US)
     gtid = transaction.gtid
     place = f"{transaction.file}:{transaction.position}" if gtid is None else str(gtid)
-    return Change(committed_us or end_us, place, committed_us or logged)
+    return Change(committed_us or end_us, place, committed_us or logged, gtid)
 
 
 def with_times(events: Iterator[Event], times: dict[tuple[str, int], int]) -> Iterator[Event]:

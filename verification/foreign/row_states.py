@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
+from connector.binlog.gtid import Gtid, MariadbGtid
 from verification.digests import Digest
 from verification.foreign.tolerance import NearRow
 
@@ -31,6 +32,12 @@ class Change(NamedTuple):
     committed_us: int  # not earlier than the commit; microseconds since 1970
     place: str  # the GTID, or FILE:POSITION
     logged_us: int  # the time in the log
+    gtid: Gtid | MariadbGtid | None = None
+
+    @property
+    def has_commit_time(self) -> bool:
+        """Whether the log tells when it was committed."""
+        return self.committed_us == self.logged_us
 
     @property
     def time(self) -> str:

@@ -18,12 +18,14 @@ from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
 from verification.foreign.foreign_report import ForeignResult
 from verification.foreign.guess import MappingGuess, require_rows
+from verification.foreign.noted_moments import NotedMoments
 from verification.foreign.settlement import Sides
 from verification.foreign.source_log import SourceLog
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.table_choice import TableChoice, matching
 from verification.patience import Patience
 from verification.same_server import SameServer
+from verification.source_moment import SourceMoment, read_moment
 from verification.source_table import altered_error
 
 Show = Callable[[str, int, int], None]
@@ -36,6 +38,7 @@ class OneTable(NamedTuple):
     source: SourceRows
     choice: TableChoice
     limits: ForeignLimits
+    moments: NotedMoments
     result: ForeignResult  # to be filled
 
     @property
@@ -46,8 +49,9 @@ class OneTable(NamedTuple):
 
 def compare(table: OneTable, show: Show) -> None:
     """Compare a table with its target. Raises the errors of reading."""
-    settings, source, choice, limits, result = table
+    settings, source, choice, limits, moments, result = table
     require_rows(source)
+    at = moments.now()
     target = choice.opened()
     patience = source.patience.for_target()
 
@@ -62,6 +66,7 @@ def compare(table: OneTable, show: Show) -> None:
         ForeignCheck(
             sides, limits, result, lambda done, total: show(choice.name, done, total)
         ).run()
+        result.through = moments.through(at, result.lacking)
     finally:
         target.close()
 
@@ -85,6 +90,12 @@ def verify_tables(
     server = SameServer(lambda: SelectSession(source, settings.statement_seconds_max))
     with server.open_session() as session:
         choices = list(matching(session, tables))
+
+    def read_now() -> SourceMoment:
+        with server.open_session() as session:
+            return read_moment(session)
+
+    moments = NotedMoments(lambda: patience.again(read_now))
     for choice in choices:
         result = ForeignResult(choice.name, choice.shown_target)
         began = time.monotonic()
@@ -93,7 +104,7 @@ def verify_tables(
             name = choice.database, choice.table
             with patience.again(partial(SourceRows, server, patience, name, pace)) as rows:
                 try:
-                    compared(OneTable(source, rows, choice, limits, result), show)
+                    compared(OneTable(source, rows, choice, limits, moments, result), show)
                 except ConnectorError as error:
                     if error.code is foreign_errors.TABLE_CHANGED:
                         raise

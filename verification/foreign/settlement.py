@@ -71,8 +71,6 @@ class _Progress(NamedTuple):
 
     def follows(self, digest: Digest, verdict: Verdict) -> bool:
         """Note a verdict; return whether the target has a newer value of a row that lags."""
-        if verdict.since is None:
-            return False
         known = self.lagging.get(digest)
         if known is not None and verdict.place > known.place:
             return True
@@ -132,7 +130,10 @@ class Settlement:
             verdict = AGAIN
         if verdict.kind is None:
             progress.proofs.pop(digest, None)
-            return verdict.again and not progress.follows(digest, verdict)
+            if verdict.since is None or not progress.follows(digest, verdict):
+                return verdict.again
+            self._result.lacking.add(verdict.since)
+            return False
         proofs = progress.proofs[digest] = progress.proofs.get(digest, 0) + 1
         if proofs < (1 if self._sides.target.has_versions else _LOOKS_OF_FILES):
             return True

@@ -55,6 +55,10 @@ def test_what_another_program_has_made_is_equal(table: ForeignTable, maker: Make
     report = table.report("--lag", "1", code=0)
     assert (report["verdict"], report["rows"]) == ("equal", ROWS), report
     assert report["columns_only_in_source"] == report["columns_only_in_target"] == []
+    with connect(table.endpoint) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.gtid_executed")
+        ((found,),) = cursor.fetchall()
+    assert report["equal_through"]["transactions"] == found.replace("\n", "")
 
 
 def test_the_report_says_what_was_guessed(table: ForeignTable) -> None:
@@ -334,6 +338,8 @@ def test_rows_that_change_all_the_time_make_no_false_alarm(
         report = table.report("--lag", "20", code=0)
     assert report["verdict"] == "equal", report
     assert report["lagging_rows"] > 0
+    # Some of these rows lack changes from before the comparison.
+    assert report["equal_through"] is not None
 
 
 def test_faults_are_found_while_all_rows_change(table: ForeignTable) -> None:

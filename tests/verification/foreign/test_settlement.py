@@ -1,4 +1,4 @@
-"""Rows that lag because a server was away do not differ, if the target follows afterwards."""
+"""Rows that lag: after an absence of a server, and the changes that the target lacks at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from verification.foreign import foreign_errors, settlement
 from verification.foreign.delta_target import DeltaTarget
 from verification.foreign.foreign_report import ForeignResult
 from verification.foreign.guess import MappingGuess
-from verification.foreign.row_states import Change, KeyStates
+from verification.foreign.row_states import Change, KeyStates, Value
 from verification.foreign.settlement import Settlement, Sides
 from verification.foreign.table_choice import TableChoice
 from verification.patience import Patience
@@ -94,3 +94,44 @@ def test_after_an_absence_a_target_has_the_time_of_the_lag_to_follow(
     else:
         assert [each.kind for each in found.values()] == ["stale"]
         assert clock.now >= 1310 + LAG
+
+
+class _Following(DeltaTarget):
+    """A table that has one value after the other."""
+
+    def __init__(self, path: Path, *notes: str) -> None:
+        write_deltalake(path, rows(notes[0]))
+        super().__init__(f"delta:{path}", str(path))
+        self._path, self._notes = path, list(notes)
+
+    def refresh(self) -> str:
+        if self._notes:
+            write_deltalake(self._path, rows(self._notes.pop(0)), mode="overwrite")
+        return super().refresh()
+
+
+@pytest.mark.parametrize("last", ["mid", "new"])
+def test_a_target_that_follows_lacks_the_changes_after_the_value_that_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    clock = _Clock()
+    monkeypatch.setattr(settlement, "time", clock)
+    target = _Following(tmp_path, "old", "old", last)
+    target.refresh()
+    source: Any = SimpleNamespace(
+        schema=schema(column("id", "int", key=1), column("note", "text")),
+        no_rows=rows("new").slice(0, 0),
+        rows_of=lambda _: iter([rows("new")]),
+        server_time_us=lambda: int(clock.now * _US),
+    )
+    mapping = MappingGuess(source, target, TableChoice("shop", "t", target.name, {})).mapping()
+    (digest,) = digest_pairs(mapping.keys(rows("new")))
+    values: list[Value] = [mapping.values(rows(note))[0] for note in ("old", "mid", "new")]
+    changes = [Change(at * _US, f"binlog.000001:{at}", at * _US) for at in (995, 996)]
+    states = {digest: KeyStates(values, [None, *changes])}
+    log: Any = SimpleNamespace(states=lambda _: states, hides=lambda *_: False, reach_us=0)
+    result = ForeignResult("shop.t", target.name)
+    sides = Sides(source, target, mapping, log, Patience(RetrySettings(), 600.0))
+    assert Settlement(sides, LAG, result).settle({digest: (1,)}, 1000) == {}
+    assert result.lagging_rows == 1
+    assert result.lacking == ({changes[1]} if last == "mid" else set())
