@@ -135,8 +135,8 @@ REASONS: Final = {
     "verification/certificate/foreign_run.py ForeignCertification.certificate": SHOWN,
     "verification/certificate/run.py _Run.certificate": SHOWN,
     # The source's clock, at which its log of the last `--lag` seconds begins.
-    "verification/foreign/source_log.py log_since": SHOWN,
-    "verification/foreign/source_rows.py SourceRows.server_time_us": SHOWN,
+    "verification/foreign/shared_log.py log_since": SHOWN,
+    "verification/foreign/source_server.py SourceServer.time_us": SHOWN,
     "verification/source_moment.py read_moment": "the clock of the source, as it answers",
     "verification/iceberg_check.py _waited_seconds": "how long a version was not published",
     "verification/metrics.py VerificationMetrics.__init__": SHOWN,

@@ -46,6 +46,11 @@ class Absences:
     seconds: float = 0.0  # all of them together
     ended_at: float = -math.inf  # the last one; by the clock of this process
 
+    def add(self, began: float, ended: float) -> None:
+        """Note one; other threads may have noted a part of it."""
+        self.seconds += max(0.0, ended - max(began, self.ended_at))
+        self.ended_at = max(ended, self.ended_at)
+
 
 class Patience:
     """How long a server that is away is waited for; several threads may use it."""
@@ -113,9 +118,7 @@ class Attempts:
     def end(self) -> None:
         """Note that what was to be read was read."""
         if self._until is not None:
-            absences, now = self._patience.absences, time.monotonic()
-            absences.seconds += now - (self._until - self._patience.seconds)
-            absences.ended_at = now
+            self._patience.absences.add(self._until - self._patience.seconds, time.monotonic())
 
     def wait_after(self, error: ConnectorError) -> None:
         """Wait until the next attempt.

@@ -8,6 +8,7 @@ rounds.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Self
 
 from connector.foundation.errors import ConnectorError
@@ -46,7 +47,8 @@ class Rounds:
         self._on_defect = on_defect
         self._opened = ExitStack()
         self._small = self._opened.enter_context(SmallTables(pipeline, comparison.opened))
-        self._queue = self._opened.enter_context(TableQueue(self._compared))
+        queue = TableQueue[TableName, TableResult]()
+        self._queue = self._opened.enter_context(queue)
 
     def __enter__(self) -> Self:
         return self
@@ -112,12 +114,12 @@ class Rounds:
         if size == "large":
             self._add_large(name, defined)
         else:
-            self._queue.add(name, defined, scope, size)
+            self._queue.add(name, size, partial(self._compared, name, defined, scope))
 
     def _add_large(self, name: TableName, defined: DefinedTable | None) -> None:
         """Compare all rows, unless this goes on already."""
         if name not in self._queue.large:
-            self._queue.add(name, defined, "all", "large")
+            self._queue.add(name, "large", partial(self._compared, name, defined, "all"))
 
     def _is_small_at_replica(self, defined: DefinedTable | None) -> bool:
         return self._comparison.is_of_replica and defined is not None and defined.has_few_rows

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -91,7 +92,7 @@ def _tables(
     is_together = comparison.is_whole and not comparison.is_of_replica
     with (
         SmallTables(pipeline, comparison.opened) as small,
-        TableQueue(comparison.compared) as queue,
+        TableQueue[TableName, TableResult]() as queue,
         TablesInParts(pipeline.session, names) as parts,
     ):
         for some, defined in parts:
@@ -103,12 +104,14 @@ def _tables(
                 if name in found.equal:
                     yield _finished(found.equal[name], state)
                 elif name in found.others:
-                    queue.add(name, defined.get(name), "rows", "small")
+                    compare = partial(comparison.compared, name, defined.get(name), "rows")
+                    queue.add(name, "small", compare)
                 else:
                     size: Size = "medium" if name in found.of_other_kinds else "large"
                     if not is_together:
                         size = _size(comparison, defined.get(name))
-                    queue.add(name, defined.get(name), "all", size)
+                    compare = partial(comparison.compared, name, defined.get(name), "all")
+                    queue.add(name, size, compare)
             yield from _results(queue.ended(WAITING_MAX), state)
         yield from _results(queue.ended(0), state)
 
@@ -120,7 +123,9 @@ def _size(comparison: TableComparison, defined: DefinedTable | None) -> Size:
     return "medium" if is_part or has_few else "large"
 
 
-def _results(ended: Iterator[QueuedTable], state: PassState | None) -> Iterator[TableResult]:
+def _results(
+    ended: Iterator[QueuedTable[TableName, TableResult]], state: PassState | None
+) -> Iterator[TableResult]:
     """Yield what was found; raises what a table has raised."""
     for table in ended:
         yield _finished(table.compared.result(), state)

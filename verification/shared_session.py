@@ -1,4 +1,4 @@
-"""The session on which all threads ask what the source says of itself and of its tables."""
+"""Sessions without a connection of their own: one for all threads, and one that borrows."""
 
 from collections.abc import Callable
 from threading import RLock
@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from connector.stream.source.select_session import SelectSession
 from verification.patience import Patience
+from verification.shared_looks import Lender
 
 Found = TypeVar("Found")
 
@@ -44,3 +45,45 @@ class SharedSession(SelectSession):
     def _connect(self) -> None:
         """Go on with the connection of a new session."""
         self.__dict__.update(vars(self._opened()))
+
+
+class LentSession(SelectSession):
+    """A session of one thread that borrows a connection for each reading.
+
+    So each reading stands for itself, and others may read in between.
+    """
+
+    def __init__(
+        self, known: SelectSession, sessions: Lender[SelectSession], patience: Patience
+    ) -> None:
+        """Borrow from `sessions`, which are connected with the same server as `known`."""
+        self.__dict__.update(vars(known))
+        self._sessions = sessions
+        self._patience = patience
+        self._is_reading = False
+
+    def query(self, sql: str) -> list[dict[str, str | None]]:
+        """Run a statement; raises as `Patience.again`."""
+        return self.again(lambda: super(LentSession, self).query(sql))
+
+    def again(self, read: Callable[[], Found]) -> Found:
+        """Return what `read` returns, whose statements of this session use one connection.
+
+        A lost connection is made again, and `read` begins anew. Raises as `Patience.again`.
+        """
+
+        def attempt() -> Found:
+            with self._sessions.lent() as session:
+                self.__dict__.update(vars(session))
+                self._is_reading = True
+                try:
+                    return read()
+                finally:
+                    self._is_reading = False
+
+        return read() if self._is_reading else self._patience.again(attempt)
+
+    def close(self) -> None:
+        """Close the connection of a reading that failed; others are not its own."""
+        if self._is_reading:
+            super().close()

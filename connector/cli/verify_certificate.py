@@ -74,8 +74,9 @@ def make_foreign_certificate(arguments: Namespace) -> int:
     path: Path = arguments.certificate
     source, choices, limits = compared(arguments)
     run = ForeignCertification(source, limits)
-    with progress_display() as show:
-        results = list(run.results(choices, show))
+    progress = RunProgress()
+    with shown(progress):
+        results = run.results(choices, progress)
     certificate = run.certificate()
     _write(path, certificate, key)
     if arguments.json:
@@ -90,7 +91,7 @@ def make_foreign_certificate(arguments: Namespace) -> int:
             # What was asked for is missing.
             result.is_notable = isinstance(outcome, str)
         say_results(results, arguments)
-        count = f"{len(run.tables)} of {len(results)} tables are certified"
+        count = f"{run.count} of {len(results)} tables are certified"
         say(visible(f"{path}: {_NONE if certificate is None else count}"))
     code = exit_code({result.verdict for result in results})
     # What differs, or could not be compared now, is a result.

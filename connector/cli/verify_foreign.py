@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from connector.cli.exit_codes import say
 from connector.cli.log_input import password_of
-from connector.cli.verify_mirror import progress_display
+from connector.cli.verify_mirror import shown
 from connector.foundation.errors.message import visible
+from connector.foundation.operating_system import share_one_arena
 from connector.foundation.settings.sections import SourceSettings
 from connector.replication.server.addresses import source_settings
 from verification.foreign.foreign_check import ForeignLimits
@@ -16,6 +17,7 @@ from verification.foreign.foreign_report import ForeignResult, foreign_lines, fo
 from verification.foreign.run import verify_tables
 from verification.foreign.table_choice import TableChoice, read_choice, read_choices
 from verification.report import exit_code
+from verification.run_progress import RunProgress
 
 
 def compared(arguments: Namespace) -> tuple[SourceSettings, list[TableChoice], ForeignLimits]:
@@ -41,8 +43,11 @@ def verify_foreign(arguments: Namespace) -> int:
     """
     source, choices, limits = compared(arguments)
     with_values = not arguments.no_values
-    with progress_display() as show:
-        results = list(verify_tables(source, choices, limits, show))
+    # Dozens of threads wait for the source and for targets.
+    share_one_arena()
+    run = RunProgress()
+    with shown(run):
+        results = verify_tables(source, choices, limits, run)
     if arguments.json:
         json.dump(foreign_report(results, with_values=with_values), sys.stdout, indent=2)
         sys.stdout.write("\n")

@@ -29,6 +29,7 @@ from verification.foreign.foreign_report import ForeignResult
 from verification.foreign.table_choice import read_choice
 from verification.key_ranges import KeyNumber, numbers_of
 from verification.row_text import MirrorText
+from verification.run_progress import RunProgress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,7 +168,7 @@ def test_a_target_without_versions_is_refused_before_anything_is_read(target: st
     run = ForeignCertification(source_settings("mysql://audit@nowhere"), ForeignLimits())
     choices = [read_choice(f"shop.t={each}") for each in ("delta:/lake/t", target)]
     with pytest.raises(ConfigError) as caught:
-        list(run.results(choices, lambda *_: None))
+        run.results(choices, RunProgress())
     shown_target = target.replace(":secret", "")
     assert f"--certificate: {shown_target} has no versions: " in str(caught.value)
     assert caught.value.code == certificate_errors.NO_VERSIONS
@@ -186,7 +187,7 @@ def test_what_is_left_out_says_whether_rows_differ(
     monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], reason: str
 ) -> None:
     result = ForeignResult(NAME, "delta:/lake/t", **facts)
-    monkeypatch.setattr(foreign_run, "verify_tables", lambda *_: iter([result]))
+    monkeypatch.setattr(foreign_run, "verify_tables", lambda *_, **__: [result])
     own = ForeignCertification(source_settings("mysql://root@127.0.0.1:1"), ForeignLimits())
-    assert list(own.results([read_choice(f"{NAME}=delta:/lake/t")], lambda *_: None)) == [result]
+    assert own.results([read_choice(f"{NAME}=delta:/lake/t")], RunProgress()) == [result]
     assert [each.reason for each in own.left_out] == [reason]

@@ -30,7 +30,7 @@ def test_what_fails_after_the_connections_were_closed_is_no_defect(*, is_closed:
         None,
         lambda name, _: defects.append(name),
     ) as rounds:
-        rounds._queue.add(("shop", "orders"), None, "all", "large")
+        rounds._add_large(("shop", "orders"), None)
         ((_, result),) = rounds._ended(0, waits=True)
     assert (result.name, result.unsettled) == ("shop.orders", 1)
     assert defects == ([] if is_closed else ["shop.orders"])

@@ -19,7 +19,6 @@ from functools import partial
 from threading import Event
 from typing import Final
 
-from connector.foundation.settings.sections import SourceSettings
 from connector.stream.snapshot.jobs import PlanJob
 from connector.stream.snapshot.table_plan import plan
 from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition
@@ -60,7 +59,6 @@ class ForeignProof:
 
     def __init__(
         self,
-        settings: SourceSettings,
         source: SourceRows,
         target: VersionedTarget,
         mapping: ColumnMapping,
@@ -70,7 +68,6 @@ class ForeignProof:
 
         Raises MirrorError for a table that cannot be certified.
         """
-        self._settings = settings
         self._source = source
         self._target = target
         self._mapping = mapping
@@ -92,8 +89,8 @@ class ForeignProof:
             count = self._target.rows
             ranges = ranges.divided(rows.key_numbers(), count, range_sums.ROWS_OF_A_RANGE)
         statements = range_sums.SourceSql(source.selected.quoted_name, self._key, self._text)
-        log = LoggedSums(self._settings, source, self._mapping, self._text, since_us)
-        with source.open_session() as session:
+        log = LoggedSums(source, self._mapping, self._text, since_us)
+        with source.server.open_session() as session:
             end = self._end_of_snapshot(session, log, ranges)
             theirs = self._source_sums(session, statements, ranges)
         own = self._target_sums(rows, ranges)

@@ -3,7 +3,7 @@
 A table whose version cannot be proven is compared as without a certificate, which names its rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +20,10 @@ from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.foreign_check import ForeignLimits
 from verification.foreign.foreign_report import ForeignResult
 from verification.foreign.guess import MappingGuess, require_rows
-from verification.foreign.run import OneTable, Show, compare, verify_tables
+from verification.foreign.run import OneTable, compare, verify_tables
 from verification.foreign.table_choice import VERSIONED, TableChoice
 from verification.foreign.target import VersionedTarget
+from verification.run_progress import RunProgress
 
 _US: Final = 1_000_000
 # Clocks of servers go in steps, and old logs have whole seconds.
@@ -43,23 +44,29 @@ _DIFFER: Final = "its rows differ"
 _UNSETTLED: Final = "the log does not tell enough about some of its rows"
 
 
+_Title = tuple[str, str]  # a table and its target
+
+
 @dataclass(slots=True)
 class ForeignCertification:
-    """Certifies tables one after the other."""
+    """Certifies tables, each in a thread."""
 
     source: SourceSettings
     limits: ForeignLimits
-    tables: list[document.CertifiedForeignTable] = field(default_factory=list)
     left_out: list[document.LeftOutTarget] = field(default_factory=list)
     # By table and target: a table may have several targets.
-    _outcomes: dict[tuple[str, str], document.Moment | str] = field(default_factory=dict)
+    _certified: dict[_Title, document.CertifiedForeignTable] = field(default_factory=dict)
+    # Why a table is not certified.
+    _reasons: dict[_Title, str] = field(default_factory=dict)
     _server: document.Server | None = None
-    # Of the target that was compared last: the moment, or why it has none.
-    _moment: document.Moment | None = None
-    _reason: str = ""
 
-    def results(self, tables: Sequence[TableChoice], show: Show) -> Iterator[ForeignResult]:
-        """Yield the result of each table, after it was added to the certificate or left out.
+    @property
+    def count(self) -> int:
+        """How many tables are certified."""
+        return len(self._certified)
+
+    def results(self, tables: Sequence[TableChoice], progress: RunProgress) -> list[ForeignResult]:
+        """Return the result of each table, which was added to the certificate or left out.
 
         Raises as `verify_tables`, and ConfigError for a target without versions.
         """
@@ -68,18 +75,26 @@ class ForeignCertification:
                 why = _NO_VERSIONS.get(choice.kind, _IN_A_SERVER)
                 facts = {"target": choice.shown_target, "why": why}
                 raise ConfigError(certificate_errors.NO_VERSIONS, **facts)
-        for result in verify_tables(self.source, tables, self.limits, show, self._compare):
-            name, target = result.name, result.target
-            outcome = self._outcome(result)
-            self._outcomes[name, target] = outcome
-            if isinstance(outcome, str):
-                left_out = document.LeftOutTarget(table=name, target=target, reason=outcome)
-                self.left_out.append(left_out)
-            yield result
+        found = verify_tables(
+            self.source, tables, self.limits, progress, self._compare, has_snapshots=True
+        )
+        for result in found:
+            title = result.name, result.target
+            if title in self._certified:
+                # In the order of the results.
+                self._certified[title] = self._certified.pop(title)
+                continue
+            reason = self._reasons[title] = self._reason(result)
+            left_out = document.LeftOutTarget(
+                table=result.name, target=result.target, reason=reason
+            )
+            self.left_out.append(left_out)
+        return found
 
     def outcome(self, name: str, target: str) -> document.Moment | str:
         """Return the moment at which a target has the rows of its table, or why it has none."""
-        return self._outcomes[name, target]
+        certified = self._certified.get((name, target))
+        return self._reasons[name, target] if certified is None else certified.moment
 
     def to_json(self, name: str, target: str) -> dict[str, Any]:
         """Return the members of the report that a table has besides those of a comparison."""
@@ -88,18 +103,15 @@ class ForeignCertification:
             return {"certified": None, "not_certified": outcome}
         return {"certified": outcome.model_dump(mode="json"), "not_certified": None}
 
-    def _outcome(self, result: ForeignResult) -> document.Moment | str:
+    def _reason(self, result: ForeignResult) -> str:
+        if result.error is not None:
+            return str(result.error)
         said = _DIFFER if result.verdict == "different" else _UNSETTLED
-        moment, reason = self._moment, self._reason or said
-        # The next table may fail before it is compared.
-        self._moment, self._reason = None, ""
-        if moment is not None:
-            return moment
-        return reason if result.error is None else str(result.error)
+        return self._reasons.get((result.name, result.target), said)
 
     def certificate(self) -> document.ForeignCertificate | None:
         """Return the certificate of all results that were taken; None if it had no table."""
-        if not self.tables:
+        if not self._certified:
             return None
         assert self._server is not None
         return document.ForeignCertificate(
@@ -112,40 +124,41 @@ class ForeignCertification:
             setup=document.Setup(
                 source=list(range_sums.SOURCE_SETUP), table=list(range_sums.TABLE_SETUP)
             ),
-            tables=self.tables,
+            tables=list(self._certified.values()),
             left_out=self.left_out,
         )
 
-    def _compare(self, table: OneTable, show: Show) -> None:
+    def _compare(self, table: OneTable) -> None:
         """Certify a table; if it cannot be, compare its rows. Raises the errors of reading."""
+        result = table.result
+        title = result.name, result.target
         identity = table.source.session.identity
         self._server = document.Server(server_uuid=identity.server_uuid, flavour=identity.flavour)
         try:
-            if self._certified(table, show):
+            if self._is_certified(table):
                 return
         except MirrorError as error:
             if error.code not in _LEFT_OUT:
                 raise
-            self._reason = str(error)
-        compare(table, show)
+            self._reasons[title] = str(error)
+        compare(table)
         # The target may have got a version since that is of one moment.
-        if self._reason or table.result.verdict != "equal" or self._certified(table, show):
+        if title in self._reasons or result.verdict != "equal" or self._is_certified(table):
             return
-        result = table.result
         facts = {"table": result.name, "target": result.target, "state": result.state}
         seconds = self.limits.lag_seconds
         raise MirrorError(certificate_errors.NO_COMMON_MOMENT, **facts, seconds=seconds)
 
-    def _certified(self, table: OneTable, show: Show) -> bool:
+    def _is_certified(self, table: OneTable) -> bool:
         """Do as `_certify`; a snapshot that is lost with its session begins anew."""
-        return table.source.patience.again(lambda: self._certify(table, show))
+        return table.source.patience.again(lambda: self._certify(table))
 
-    def _certify(self, table: OneTable, show: Show) -> bool:
+    def _certify(self, table: OneTable) -> bool:
         """Add a table to the certificate; return whether it has a proof.
 
         Raises MirrorError if it cannot be certified, and the errors of reading.
         """
-        settings, source, choice, limits, _, result = table
+        source, choice, limits, result = table.source, table.choice, table.limits, table.result
         require_rows(source)
         place = _absolute(choice.shown_target.partition(":")[2])
         target = VERSIONED[choice.kind](choice.shown_target, place)
@@ -158,17 +171,12 @@ class ForeignCertification:
         # Its columns may have other names, or types, than those that the table has by now.
         result.state = target.read_version(target.version)
         result.mapping = mapping = MappingGuess(source, target, choice).mapping()
-        proof = ForeignProof(
-            settings, source, target, mapping, lambda *rows: show(choice.name, *rows)
-        )
-        proven = proof.run(since_us)
+        proven = ForeignProof(source, target, mapping, table.show).run(since_us)
         if proven is None:
             return False
         result.rows = result.target_rows = result.summed_rows = int(proven.sums.rows.sum())
         version = _version(choice, place, target, mapping)
-        certified = _table(choice.name, mapping, version, proven)
-        self.tables.append(certified)
-        self._moment = certified.moment
+        self._certified[result.name, result.target] = _table(choice.name, mapping, version, proven)
         return True
 
 

@@ -21,9 +21,8 @@ from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
 from connector.binlog.header import file_number
-from connector.binlog.statement import StatementKind
+from connector.binlog.statement import Statement, StatementKind
 from connector.binlog.transactions.transaction import Transaction, changed_rows_in, transactions_of
-from connector.foundation.settings.sections import SourceSettings
 from connector.replication.log_search import add_gtid
 from connector.stream.snapshot.watermark import LogPosition
 from stream_jobs.errors import MirrorError
@@ -31,10 +30,10 @@ from verification.certificate import range_sums
 from verification.digests import Digest, keys_by_digest
 from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping
-from verification.foreign.log_states import ROLLBACKS, change_of, statement_on, with_times
+from verification.foreign.log_states import ROLLBACKS, change_of, is_named, note_of, with_times
 from verification.foreign.logged_rows import LoggedImages, LoggedRows, Take
 from verification.foreign.row_states import Change, Value
-from verification.foreign.source_log import log_since, opened_log, require_row_log
+from verification.foreign.shared_log import log_since, opened_log, require_row_log
 from verification.foreign.source_rows import SourceRows
 from verification.key_ranges import KeyRanges
 from verification.keyless_check import SnapshotPosition
@@ -131,7 +130,6 @@ class LoggedSums:
 
     def __init__(
         self,
-        settings: SourceSettings,
         source: SourceRows,
         mapping: ColumnMapping,
         text: RowText,
@@ -139,13 +137,12 @@ class LoggedSums:
     ) -> None:
         """Begin at `since_us`, microseconds since 1970. Raises the errors of a server."""
         require_row_log(source.session)
-        self._settings = settings
         self._source = source
         self._names = source.schema.database, source.schema.table
         self._rows = LoggedRows(source.selected.schema, mapping)
         self._text = text
         self._key = mapping.key[0] if source.key_number is not None else None
-        start, _ = log_since(settings, source, since_us / _US)
+        start, _ = log_since(source.server, since_us / _US)
         self._gtids_before = start.gtid_set
         self._position = f"{start.file}:{start.position}"
         self._every: list[Beginning] = []
@@ -167,7 +164,7 @@ class LoggedSums:
         def take(images: LoggedImages) -> None:
             self._take(images, ranges)
 
-        with opened_log(self._settings, self._source, self._position) as log:
+        with opened_log(self._source.server, self._position) as log:
             # The end of the log was seen before.
             end_us = self._source.server_time_us()
             for transaction in transactions_of(with_times(log.events(), times)):
@@ -275,14 +272,17 @@ class LoggedSums:
         """
         if not isinstance(body, QueryEvent):
             return isinstance(body, MariadbGtidEvent) and body.prepared_xa
-        statement = statement_on(self._names, body, ignores_case=self._source.ignores_case)
-        if statement is None:
-            return False
-        if statement.kind in ROLLBACKS:
+        ignores_case = self._source.server.ignores_case
+        note = note_of(body, ignores_case=ignores_case)
+        if note is None or not isinstance(note, Statement):
+            return note is not None
+        if note.kind in ROLLBACKS:
             return own.change.place in self._by_name
-        if statement.kind in (StatementKind.XA, StatementKind.TRUNCATE):
+        if not is_named(self._names, note, ignores_case=ignores_case):
+            return False
+        if note.kind is StatementKind.TRUNCATE:
             return True
-        facts = {"table": ".".join(self._names), "statement": statement.kind.value}
+        facts = {"table": ".".join(self._names), "statement": note.kind.value}
         raise MirrorError(foreign_errors.TABLE_CHANGED, **facts) from self._rows.failure
 
     def _take(self, images: LoggedImages, ranges: KeyRanges) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verification.checksum_rounds import ChecksumRounds
-from verification.checksums import Checksums, ServerChecksums, lender_of
+from verification.checksums import Checksums, ServerChecksums
 from verification.digests import Digest, RowIndex, keys_by_digest
 from verification.foreign.foreign_report import ForeignResult, RowDifference
 from verification.foreign.settlement import Settlement, Sides
@@ -114,10 +114,8 @@ class ForeignCheck:
             return None
         quoted = source.selected.quoted_name
         pace = source.pace
-        with (
-            lender_of(source.open_session, pace.settings.connections) as sessions,
-            ServerChecksums(sessions.lent, pace, quoted, key, text, source.patience) as sums,
-        ):
+        lent = source.server.sessions.lent
+        with ServerChecksums(lent, pace, quoted, key, text, source.patience) as sums:
             newest = _NewestRows(self._rows, self._sides.patience)
             rounds = ChecksumRounds(sums, newest, text, self._count)
             unequal = rounds.unequal(KeyRanges.whole(), self._most_rows)

@@ -12,16 +12,17 @@ when a statement began, which may be long before its commit. There, a change cou
 when the end of the log was first seen after it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from connector.binlog.event import Event
+from connector.binlog.event import Event, EventBody
 from connector.binlog.events.gtid_tagged import GtidTaggedEvent
 from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.query import QueryEvent
+from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, XaPrepareEvent
 from connector.binlog.statement import Statement, StatementKind, statement_of
-from connector.binlog.transactions.transaction import Transaction, changed_rows_in, transactions_of
+from connector.binlog.transactions.transaction import Transaction
 from stream_jobs.errors import MirrorError
 from verification.digests import Digest
 from verification.foreign import foreign_errors
@@ -39,6 +40,9 @@ _CHANGES_COLUMNS: Final = frozenset(
     }
 )
 ROLLBACKS: Final = frozenset({StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO})
+# What an event tells of rows that it does not name: a statement, or the words of an XA statement.
+Note = Statement | Sequence[str]
+Altered = Callable[[Statement], None]
 
 
 class LogStates:
@@ -68,34 +72,35 @@ class LogStates:
         self._keys: dict[Digest, None] = {}
         self._change: Change | None = None
 
-    def read(
-        self,
-        events: Iterator[Event],
-        end_us: int,
-        altered: Callable[[Statement], None] | None = None,
-        file: str = "",
-    ) -> None:
-        """Add what `events` tell; `end_us` is a time at which all of them were committed.
+    def begin(self) -> None:
+        """Begin with the next transaction."""
+        self._is_xa = False
 
-        With `file`, events after the transactions of this file are not read. `altered` is called
-        for a statement after which the table has other columns; without it, this raises
-        MirrorError. Raises the errors of a server, and EventError.
+    def take_rows(self, event: Event, rows: RowsEvent, change: Change) -> None:
+        """Add the rows of an event, if they are of the table. Raises EventError."""
+        if (rows.table_map.schema, rows.table_map.table) == self._names:
+            self._rows.read(event, rows, change, self._take)
+
+    def take_note(self, note: Note, change: Change, altered: Altered | None) -> None:
+        """Add what a transaction tells of rows that it does not name.
+
+        `altered` is called for a statement after which the table has other columns; without it,
+        this raises MirrorError.
         """
-        times: dict[tuple[str, int], int] = {}
-        for transaction in transactions_of(with_times(events, times)):
-            if file and transaction.file != file:
-                break
-            committed = times.pop((transaction.file, transaction.position), 0)
-            change = change_of(transaction, committed, end_us)
-            self._is_xa = False
-            while (event := transaction.next_event()) is not None:
-                rows = changed_rows_in(event)
-                if rows is None:
-                    self._other_event(event, change, altered)
-                elif (rows.table_map.schema, rows.table_map.table) == self._names:
-                    self._rows.read(event, rows, change, self._take)
-            if self._is_xa:
-                self._rows.flush(self._take)
+        # Older files tell only since when rows differ: a guess would be wrong there.
+        is_whole = altered is None
+        if not isinstance(note, Statement):
+            self._xa(note, change, is_whole=is_whole)
+        elif note.kind in ROLLBACKS or self._is_named(note):
+            self._statement(note, change, altered)
+
+    def end(self) -> None:
+        """End with a transaction."""
+        if self._is_xa:
+            self._rows.flush(self._take)
+
+    def finish(self) -> None:
+        """End with what was read. Raises why rows could not be read."""
         self._rows.finish(self._take)
 
     def complete(self) -> None:
@@ -104,29 +109,10 @@ class LogStates:
             for digest in self.wanted - self.of_keys.keys():
                 self._begin(digest)
 
-    def _other_event(
-        self, event: Event, change: Change, altered: Callable[[Statement], None] | None
-    ) -> None:
-        body = event.body
-        # Older files tell only since when rows differ: a guess would be wrong there.
-        is_whole = altered is None
-        if isinstance(body, MariadbGtidEvent) and body.prepared_xa:
-            # MariaDB logs no XA START.
-            self._xa(["XA", "START", str(body.xid).upper()], change, is_whole=is_whole)
-        elif isinstance(body, XaPrepareEvent) and body.one_phase:
-            self._xa(["XA", "COMMIT", str(body.xid).upper()], change, is_whole=is_whole)
-        elif isinstance(body, QueryEvent):
-            statement = statement_on(self._names, body, ignores_case=self._ignores_case)
-            if statement is None:
-                return
-            if statement.kind is StatementKind.XA:
-                self._xa(body.query.upper().split(), change, is_whole=is_whole)
-            else:
-                self._statement(statement, change, altered)
+    def _is_named(self, statement: Statement) -> bool:
+        return is_named(self._names, statement, ignores_case=self._ignores_case)
 
-    def _statement(
-        self, statement: Statement, change: Change, altered: Callable[[Statement], None] | None
-    ) -> None:
+    def _statement(self, statement: Statement, change: Change, altered: Altered | None) -> None:
         self._rows.flush(self._take)
         if statement.kind in ROLLBACKS:
             self._roll_back(change)
@@ -145,7 +131,7 @@ class LogStates:
             for digest in self._keys.keys() & self.of_keys.keys():
                 self.of_keys[digest].add(UNKNOWN, UNKNOWN, change)
 
-    def _xa(self, words: list[str], change: Change, *, is_whole: bool) -> None:
+    def _xa(self, words: Sequence[str], change: Change, *, is_whole: bool) -> None:
         """Read `XA VERB XID`; with `is_whole`, a transaction without a start may have any rows."""
         self._rows.flush(self._take)
         self._is_xa = True
@@ -188,25 +174,36 @@ class LogStates:
         return states
 
 
-def statement_on(
-    names: tuple[str, str], body: QueryEvent, *, ignores_case: bool
-) -> Statement | None:
-    """Return a statement if it tells of rows or columns of a table, of a rollback, or of XA.
+def note_of(body: EventBody, *, ignores_case: bool) -> Note | None:
+    """Return what an event tells of rows that it does not name; None for nothing.
 
     `ignores_case` says that the server takes names that differ in case for the same.
     """
+    if isinstance(body, MariadbGtidEvent):
+        # MariaDB logs no XA START.
+        return ["XA", "START", str(body.xid).upper()] if body.prepared_xa else None
+    if isinstance(body, XaPrepareEvent):
+        return ["XA", "COMMIT", str(body.xid).upper()] if body.one_phase else None
+    if not isinstance(body, QueryEvent):
+        return None
     statement = statement_of(body)
     kind = statement.kind
-    if kind is StatementKind.XA or kind in ROLLBACKS:
+    if kind is StatementKind.XA:
+        return body.query.upper().split()
+    if kind in _CHANGES_COLUMNS or kind is StatementKind.TRUNCATE:
+        statement.resolve(body.schema, lower_case=ignores_case)
         return statement
-    if kind not in _CHANGES_COLUMNS and kind is not StatementKind.TRUNCATE:
-        return None
-    statement.resolve(body.schema, lower_case=ignores_case)
+    return statement if kind in ROLLBACKS else None
+
+
+def is_named(names: tuple[str, str], statement: Statement, *, ignores_case: bool) -> bool:
+    """Return whether a statement of `note_of` changes a table, a database and a table."""
     database, table = names
     if ignores_case:
         database, table = database.lower(), table.lower()
+    kind = statement.kind
     named = (database, "" if kind is StatementKind.DROP_DATABASE else table)
-    return statement if named in statement.tables else None
+    return named in statement.tables
 
 
 def change_of(transaction: Transaction, committed_us: int, end_us: int) -> Change:

@@ -1,56 +1,60 @@
-"""Tables of other programs, one after the other: what `verify --table` calls."""
+"""Tables of other programs, many at the same time: what `verify --table` calls.
+
+Most of its time, a table waits: for its turn to read the source, for the log, or for a target that
+lags. So many are compared at once, and one reading of the log serves all that wait for it.
+"""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from connector.foundation.errors import ConfigError, ConnectorError
-from connector.foundation.settings.sections import (
-    RetrySettings,
-    SnapshotSettings,
-    SourceSettings,
-)
-from connector.stream.snapshot.source_pace import SourcePace
+from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
+from connector.stream.snapshot.table_plan import STATISTICS
+from connector.stream.source import information_schema
 from connector.stream.source.select_session import SelectSession
 from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
 from verification.foreign.foreign_report import ForeignResult
 from verification.foreign.guess import MappingGuess, require_rows
-from verification.foreign.noted_moments import NotedMoments
 from verification.foreign.settlement import Sides
+from verification.foreign.shared_log import SharedLog
 from verification.foreign.source_log import SourceLog
 from verification.foreign.source_rows import SourceRows
+from verification.foreign.source_server import SourceServer
 from verification.foreign.table_choice import TableChoice, matching
-from verification.patience import Patience
-from verification.same_server import SameServer
-from verification.source_moment import SourceMoment, read_moment
+from verification.run_progress import RunProgress
 from verification.source_table import altered_error
+from verification.table_definitions import TableName
+from verification.table_queue import Size, TableQueue
 
-Show = Callable[[str, int, int], None]
+Show = Callable[[int, int], None]
+# The source says that such a table has no more rows.
+_SMALL_ROWS: Final = 2_000
+_MEDIUM_ROWS: Final = 200_000
+# More tables do not wait for their turn.
+_WAITING_MAX: Final = 200
+_TABLES_OF_A_QUERY: Final = 500
 
 
 class OneTable(NamedTuple):
     """One table that is compared."""
 
-    settings: SourceSettings
     source: SourceRows
+    log: SharedLog
     choice: TableChoice
     limits: ForeignLimits
-    moments: NotedMoments
     result: ForeignResult  # to be filled
-
-    @property
-    def name(self) -> str:
-        """`database.table`."""
-        return self.choice.name
+    show: Show  # gets the rows that were read of both sides, and about how many there are
 
 
-def compare(table: OneTable, show: Show) -> None:
+def compare(table: OneTable) -> None:
     """Compare a table with its target. Raises the errors of reading."""
-    settings, source, choice, limits, moments, result = table
+    source, choice, limits, result = table.source, table.choice, table.limits, table.result
     require_rows(source)
+    moments = source.server.moments
     at = moments.now()
     target = choice.opened()
     patience = source.patience.for_target()
@@ -61,11 +65,9 @@ def compare(table: OneTable, show: Show) -> None:
 
     try:
         result.mapping = mapping = patience.again(guessed)
-        log = SourceLog(settings, source, mapping, limits.lag_seconds)
+        log = SourceLog(table.log, source, mapping)
         sides = Sides(source, target, mapping, log, patience)
-        ForeignCheck(
-            sides, limits, result, lambda done, total: show(choice.name, done, total)
-        ).run()
+        ForeignCheck(sides, limits, result, table.show).run()
         result.through = moments.through(at, result.lacking)
     finally:
         target.close()
@@ -75,43 +77,87 @@ def verify_tables(
     source: SourceSettings,
     tables: Sequence[TableChoice],
     limits: ForeignLimits,
-    show: Show,
-    compared: Callable[[OneTable, Show], None] = compare,
-) -> Iterator[ForeignResult]:
-    """Compare tables of `source` with tables that other programs have made; yield each result.
+    progress: RunProgress,
+    compared: Callable[[OneTable], None] = compare,
+    *,
+    has_snapshots: bool = False,
+) -> list[ForeignResult]:
+    """Compare tables of `source` with tables that other programs have made.
 
-    `show` gets a table, the rows that were read of both sides, and about how many there are.
-    `compared` fills the result of one table, and raises why it cannot be compared. This
-    raises ConfigError for choices that do not fit, and the errors of connecting.
+    Return the results in the order of `tables`. `compared` fills the result of one table, in a
+    thread, and raises why it cannot be compared; if it `has_snapshots`, it opens connections of its
+    own. This raises ConfigError for choices that do not fit, and the errors of connecting.
     """
     settings = SnapshotSettings(pace=limits.pace)
-    pace = SourcePace(settings, limits.rows_per_second)
-    patience = Patience(RetrySettings(), limits.patience_seconds)
-    server = SameServer(lambda: SelectSession(source, settings.statement_seconds_max))
-    with server.open_session() as session:
-        choices = list(matching(session, tables))
+    found: dict[int, ForeignResult] = {}
+    with SourceServer(source, settings, limits.patience_seconds, limits.rows_per_second) as server:
+        run = _Run(SharedLog(server, limits.lag_seconds), limits, progress, compared)
+        choices = list(matching(server.session, tables))
+        estimates = _estimates(server.session, choices)
+        progress.begin(len(choices))
+        with TableQueue[int, ForeignResult]() as queue:
+            for number, choice in enumerate(choices):
+                rows = estimates.get((choice.database, choice.table), 0)
+                size = _size(rows, is_alone=has_snapshots or choice.is_of_server)
+                queue.add(number, size, partial(run.result, choice))
+                found |= run.ended(queue, _WAITING_MAX)
+            found |= run.ended(queue, 0)
+    return [found[number] for number in sorted(found)]
 
-    def read_now() -> SourceMoment:
-        with server.open_session() as session:
-            return read_moment(session)
 
-    moments = NotedMoments(lambda: patience.again(read_now))
-    for choice in choices:
-        result = ForeignResult(choice.name, choice.shown_target)
+def _size(rows: int, *, is_alone: bool) -> Size:
+    """Return what a table of about so many rows needs, with connections of its own or without."""
+    if rows <= _SMALL_ROWS and not is_alone:
+        return "small"
+    return "medium" if rows <= _MEDIUM_ROWS else "large"
+
+
+class _Run(NamedTuple):
+    """What the tables of one run share."""
+
+    log: SharedLog
+    limits: ForeignLimits
+    progress: RunProgress
+    compared: Callable[[OneTable], None]
+
+    def result(self, choice: TableChoice) -> ForeignResult:
+        """Compare a table. Raises ConfigError for a choice that does not fit."""
+        server, result = self.log.server, ForeignResult(choice.name, choice.shown_target)
+
+        def show(done: int, total: int) -> None:
+            server.require_open()
+            self.progress.read(choice.title, done, total)
+
         began = time.monotonic()
         try:
-            # Each table has a session of its own: if one breaks, the next table can be compared.
-            name = choice.database, choice.table
-            with patience.again(partial(SourceRows, server, patience, name, pace)) as rows:
-                try:
-                    compared(OneTable(source, rows, choice, limits, moments, result), show)
-                except ConnectorError as error:
-                    if error.code is foreign_errors.TABLE_CHANGED:
-                        raise
-                    raise altered_error(rows.session, rows.selected, error) from error
+            rows = SourceRows(server, (choice.database, choice.table))
+            try:
+                self.compared(OneTable(rows, self.log, choice, self.limits, result, show))
+            except ConnectorError as error:
+                if error.code is foreign_errors.TABLE_CHANGED:
+                    raise
+                raise altered_error(server.session, rows.selected, error) from error
         except ConfigError:
             raise
         except ConnectorError as error:
             result.error = error
         result.seconds = time.monotonic() - began
-        yield result
+        self.progress.end(choice.title, result.rows + result.target_rows)
+        return result
+
+    def ended(self, queue: TableQueue[int, ForeignResult], most: int) -> dict[int, ForeignResult]:
+        """Return results by their numbers, until at most `most` are left; raises as `result`."""
+        return {table.name: table.compared.result() for table in queue.ended(most)}
+
+
+def _estimates(session: SelectSession, choices: Sequence[TableChoice]) -> dict[TableName, int]:
+    """Return about how many rows the tables have. Raises the errors of the session."""
+    names = list(dict.fromkeys((choice.database, choice.table) for choice in choices))
+    found = {}
+    for start in range(0, len(names), _TABLES_OF_A_QUERY):
+        some = names[start : start + _TABLES_OF_A_QUERY]
+        for database, tables in information_schema.by_database(some).items():
+            rows = information_schema.rows_by_table(session, STATISTICS, "1", database, tables)
+            for table, (own, *_) in rows.items():
+                found[database, table] = int(own["estimated"] or 0)
+    return found

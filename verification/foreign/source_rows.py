@@ -5,25 +5,21 @@ log is read up to its end after the SELECT.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from threading import Event
-from typing import Final, Self
+from typing import Final
 
 import pyarrow as pa
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.stream.envelope.copied_chunk import Chunk
-from connector.stream.snapshot.copy_requests import names_ignore_case
 from connector.stream.snapshot.keyset import can_be_paged, select_chunk
-from connector.stream.snapshot.source_pace import SourcePace
 from connector.stream.snapshot.table_reader import TIMEOUTS, read_rows, time_limits
 from connector.stream.snapshot.table_state import KeyBounds
 from connector.stream.source.select_session import SelectSession
 from verification.foreign.server_table import ServerTable
+from verification.foreign.source_server import SourceServer
 from verification.key_ranges import KeyNumber, KeyRanges
-from verification.patience import Patience
-from verification.same_server import SameServer
-from verification.shared_session import SharedSession
 from verification.source_table import RowKey
 
 # Of the bytes that a page may have: rows are not all of one size.
@@ -31,39 +27,24 @@ _FILLED_PART: Final = 0.8
 
 
 class SourceRows:
-    """Reads one table; a context manager closes its session."""
+    """Reads one table."""
 
-    def __init__(
-        self,
-        server: SameServer,
-        patience: Patience,
-        name: tuple[str, str],
-        pace: SourcePace,
-    ) -> None:
-        """Look at the table; a lost connection is made again with `patience`.
+    def __init__(self, server: SourceServer, name: tuple[str, str]) -> None:
+        """Look at the table; a lost connection is made again with the patience of `server`.
 
         Raises as `SelectedTable.describe`, and the errors of connecting.
         """
-        self.session = session = SharedSession(server.open_session, patience)
         self.server = server
-        self.open_session = server.open_session
-        self.patience = patience
-        self.pace = pace
-        try:
-            self._table = table = ServerTable(session, name)
-        except BaseException:
-            session.close()
-            raise
+        self.patience = server.patience
+        self.pace = server.pace
+        self._table = table = ServerTable(server.session, name)
+        # It reads rows; one thread uses it.
+        self.session = server.reading_session()
         self.selected, self.schema = table.selected, table.schema
         self.estimated_rows = table.estimated_rows
         key = self.selected.key_columns[:1]
         # The first column of the key, if its values are numbers.
         self.key_number = KeyNumber.of(key[0], self.schema.by_name[key[0].name]) if key else None
-
-    @cached_property
-    def ignores_case(self) -> bool:
-        """Whether the server takes names of tables that differ in case for the same."""
-        return names_ignore_case(self.session)
 
     @property
     def no_rows(self) -> pa.Table:
@@ -95,22 +76,11 @@ class SourceRows:
             yield from self._table.rows(where, session=session)
 
     def _all(self, where: str) -> list[pa.Table]:
-        return list(self._table.rows(where))
-
-    def close(self) -> None:
-        """Close the session."""
-        self.session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        return list(self._table.rows(where, session=self.session))
 
     def server_time_us(self) -> int:
         """Return the time of the server's clock, in microseconds since 1970."""
-        (row,) = self.session.query("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) AS t")
-        return int(row["t"] or 0)
+        return self.server.time_us()
 
     def _pages(self, where: str) -> Iterator[pa.Table]:
         after: list[bytes] = []

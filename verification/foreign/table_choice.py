@@ -52,6 +52,7 @@ _KINDS: Final[Mapping[str, Callable[[str, str], Target]]] = {
     "postgresql": _postgresql,
     "clickhouse": _clickhouse,
 }
+_OF_FILES_KINDS: Final = frozenset({"delta", "parquet", "iceberg", "iceberg-rest"})
 # Those whose states can be read again later, as long as their files are kept.
 VERSIONED: Final[Mapping[str, Callable[[str, str], VersionedTarget]]] = {
     "delta": DeltaTarget,
@@ -106,6 +107,16 @@ class TableChoice:
     def name(self) -> str:
         """`database.table`."""
         return f"{self.database}.{self.table}"
+
+    @property
+    def title(self) -> str:
+        """The table and its target, for people."""
+        return f"{self.name} = {self.shown_target}"
+
+    @property
+    def is_of_server(self) -> bool:
+        """Whether reading the target takes a connection with a server of databases."""
+        return self.kind not in _OF_FILES_KINDS
 
     @property
     def is_pattern(self) -> bool:

@@ -28,6 +28,7 @@ from verification.certificate.check import check_tables
 from verification.certificate.foreign_run import ForeignCertification
 from verification.foreign.foreign_check import ForeignLimits
 from verification.foreign.table_choice import read_choice
+from verification.run_progress import RunProgress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +85,7 @@ def certified_moment(table: CertifiedTable) -> tuple[str | None, int]:
     """Return the moment of a certificate that holds, and how many changes were taken back."""
     run = ForeignCertification(source_settings(table.url), ForeignLimits())
     choice = read_choice(f"{table.database}.orders=delta:{table.path}")
-    (result,) = run.results([choice], lambda *_: None)
+    (result,) = run.results([choice], RunProgress())
     certificate = run.certificate()
     assert certificate is not None, run.outcome(result.name, result.target)
     (checked,) = check_tables(certificate, lambda *_: None)

@@ -14,21 +14,19 @@ import pyarrow as pa
 import pymysql
 from deltalake import write_deltalake
 
-from connector.foundation.settings.sections import RetrySettings, SnapshotSettings
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.addresses import source_settings
-from connector.stream.snapshot.source_pace import SourcePace
-from connector.stream.source.select_session import SelectSession
 from local_stack import connect
 from tests import forked_command
 from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
 from verification.foreign.foreign_report import ForeignResult
 from verification.foreign.guess import MappingGuess
 from verification.foreign.settlement import Sides
+from verification.foreign.shared_log import SharedLog
 from verification.foreign.source_log import SourceLog
 from verification.foreign.source_rows import SourceRows
+from verification.foreign.source_server import SourceServer
 from verification.foreign.table_choice import ColumnChoice, TableChoice
-from verification.patience import Patience
-from verification.same_server import SameServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -204,14 +202,13 @@ def write(path: Path, data: pa.Table) -> None:
     write_deltalake(path, data, mode="overwrite", schema_mode="overwrite")
 
 
+@contextmanager
 def source_rows(
     url: str, name: tuple[str, str], settings: SnapshotSettings | None = None
-) -> SourceRows:
-    """Return what reads a table of the source."""
-    source = source_settings(url)
-    server = SameServer(lambda: SelectSession(source))
-    pace = SourcePace(settings or SnapshotSettings())
-    return SourceRows(server, Patience(RetrySettings(), 20.0), name, pace)
+) -> Iterator[SourceRows]:
+    """Yield what reads a table of the source."""
+    with SourceServer(source_settings(url), settings or SnapshotSettings(), 20.0) as server:
+        yield SourceRows(server, name)
 
 
 @contextmanager
@@ -222,14 +219,13 @@ def comparison(
     target: Target | None = None,
 ) -> Iterator[ForeignCheck]:
     """Yield a comparison that is about to run, so that something can happen before it does."""
-    settings = source_settings(table.url)
     name = (table.database, "orders")
     choice = TableChoice(*name, f"delta:{table.path}", columns or {})
     with source_rows(table.url, name) as source:
         target = target or choice.opened()
         target.refresh()
         mapping = MappingGuess(source, target, choice).mapping()
-        log = SourceLog(settings, source, mapping, lag_seconds)
+        log = SourceLog(SharedLog(source.server, lag_seconds), source, mapping)
         result = ForeignResult(choice.name, choice.target)
         limits = ForeignLimits(lag_seconds)
         sides = Sides(source, target, mapping, log, source.patience.for_target())

@@ -35,6 +35,7 @@ from verification.foreign.foreign_check import ForeignLimits
 from verification.foreign.guess import MappingGuess
 from verification.foreign.table_choice import ColumnChoice, read_choice
 from verification.keyless_check import SnapshotPosition, take_snapshot
+from verification.run_progress import RunProgress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -344,14 +345,13 @@ def test_a_snapshot_of_iceberg_is_certified(table: CertifiedTable) -> None:
 @contextmanager
 def proof(table: CertifiedTable) -> Iterator[tuple[ForeignProof, int]]:
     """Yield a proof of the newest version, and the time since which moments are looked for."""
-    settings = source_settings(table.url)
     choice = read_choice(f"{table.database}.orders=delta:{table.path}")
     with foreign_tables.source_rows(table.url, (table.database, "orders")) as source:
         target = DeltaTarget(choice.target, str(table.path))
         target.refresh()
         mapping = MappingGuess(source, target, choice).mapping()
         since = source.server_time_us() - 2 * 10**6
-        yield ForeignProof(settings, source, target, mapping, lambda *_: None), since
+        yield ForeignProof(source, target, mapping, lambda *_: None), since
 
 
 def test_no_moment_is_computed_that_the_log_does_not_tell(
@@ -458,12 +458,12 @@ def test_what_keeps_a_table_from_being_certified_is_told(
         ),
     ):
         run = ForeignCertification(settings, limits)
-        (result,) = run.results([choice], lambda *_: None)
+        (result,) = run.results([choice], RunProgress())
         assert (result.verdict, run.outcome(name, result.target)) == (verdict, reason)
     # As if a version were of no moment, while its rows lag.
     monkeypatch.setattr(ForeignProof, "run", lambda *_: None)
     run = ForeignCertification(settings, limits)
-    (result,) = run.results([read_choice(f"{name}={target}")], lambda *_: None)
+    (result,) = run.results([read_choice(f"{name}={target}")], RunProgress())
     facts = {"table": name, "target": target, "state": "version 0", "seconds": 1.0}
     assert str(result.error) == shown(certificate_errors.NO_COMMON_MOMENT, **facts)
     assert (result.rows, run.certificate()) == (ROWS, None)

@@ -20,8 +20,9 @@ from verification.digests import RowIndex
 from verification.foreign import foreign_check
 from verification.foreign.delta_target import DeltaTarget
 from verification.foreign.foreign_check import ForeignLimits
-from verification.foreign.run import OneTable, Show, verify_tables
+from verification.foreign.run import OneTable, verify_tables
 from verification.foreign.table_choice import TableChoice
+from verification.run_progress import RunProgress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,16 +146,19 @@ def test_a_statement_that_began_long_before_its_commit_may_lag(
 def test_a_session_that_broke_is_opened_again(mysql_server: MysqlServer, tmp_path: Path) -> None:
     found = []
 
-    def compared(one: OneTable, show: Show) -> None:
-        del show
-        found.append(one.source.server_time_us())
-        one.source.session.close()
-        one.source.server_time_us()
+    def compared(one: OneTable) -> None:
+        server = one.source.server
+        found.append(server.time_us())
+        server.session.close()
+        assert server.time_us() > found[0]
+        with server.sessions.lent() as session:
+            session.close()
+        assert [page.num_rows for page in one.source.chunks()] == [ROWS]
 
     with made(mysql_server, tmp_path) as table:
         source = source_settings(table.url)
         choices = [TableChoice(table.database, "orders", f"delta:/{name}") for name in "ab"]
-        results = list(verify_tables(source, choices, ForeignLimits(), lambda *_: None, compared))
+        results = verify_tables(source, choices, ForeignLimits(), RunProgress(), compared)
         with SelectSession(source) as session:
             (row,) = session.query("SELECT @@wait_timeout AS seconds")
         assert not any(each.error for each in results)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +31,7 @@ from verification.foreign.forms import forms_of
 from verification.foreign.log_states import LogStates
 from verification.foreign.logged_rows import LoggedRows
 from verification.foreign.row_states import UNKNOWN, KeyStates
+from verification.foreign.shared_log import TableReading, read_log
 
 KEY = (1, 2)
 
@@ -42,13 +45,18 @@ def states_of(
     rows = LoggedRows(TableSchema("shop", "orders", "", (), ()), mapping)
     states = LogStates(names, rows, frozenset({KEY}), ignores_case=ignores_case)
     bodies = [prepared(text[1:]) if text.startswith("*") else body(text) for text in statements]
-    states.read(
+    reading = TableReading(states, "")
+    read_log(
         (
             Event("binlog.000001", position, position + 100, header(own), own, b"")
             for position, own in zip(itertools.count(1000, 100), bodies, strict=False)
         ),
         9_000_000,
+        [reading],
+        ignores_case=ignores_case,
     )
+    if reading.failure is not None:
+        raise reading.failure
     states.complete()
     return states.of_keys
 
@@ -124,8 +132,12 @@ def states_of_log(log: LogFile) -> dict[int, list[Any]]:
     rows = dict(zip(mapping.values(every), every["name"].to_pylist(), strict=True))
     logged = LoggedRows(TableSchema("db", "t", "", columns, (0, 1)), mapping)
     states = LogStates(("db", "t"), logged, frozenset(keys), ignores_case=False)
-    with open_binlog(log.data) as reader:
-        states.read(iter(reader), 9_000_000)
+    reading = TableReading(states, "binlog.000001:4")
+    with TemporaryDirectory() as folder:
+        (path := Path(folder, "binlog.000001")).write_bytes(log.data)
+        with open_binlog(path) as reader:
+            read_log(iter(reader), 9_000_000, [reading], ignores_case=False)
+    assert reading.failure is None
     return {
         keys[digest]: [rows.get(value, value) for value in own.values]  # type: ignore[arg-type]
         for digest, own in states.of_keys.items()

@@ -1,0 +1,251 @@
+"""The log of the source, read once for all tables that wait for it.
+
+Each table says from where on it wants to know, and gets everything up to an end of the log that was
+seen after it had asked. While the log is read, the questions of others gather: the next reading
+begins at the first of their positions, and serves all of them.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Final, NamedTuple
+
+from connector.binlog.event import Event
+from connector.binlog.header import FIRST_POSITION, file_number
+from connector.binlog.transactions.transaction import changed_rows_in, transactions_of
+from connector.foundation.errors import SourceRefused
+from connector.replication import dump_errors
+from connector.replication.log_search import find_time, log_head
+from connector.replication.server.mysql_server import MysqlServer
+from connector.replication.server.replication_status import binary_logs
+from connector.replication.server_log import ServerLog
+from connector.replication.start_point import StartPoint
+from connector.stream.snapshot.watermark import LogPosition
+from connector.stream.source.select_session import SelectSession
+from verification.foreign import foreign_errors
+from verification.foreign.log_states import Altered, LogStates, change_of, note_of, with_times
+from verification.foreign.row_states import Change
+from verification.foreign.source_server import SourceServer
+from verification.shared_looks import SharedLook
+
+_US: Final = 1_000_000
+# Older servers, and MariaDB, log when a statement began.
+_HAS_COMMIT_TIMES: Final = (8, 0, 1)
+# Clocks of servers go in steps, and old logs have whole seconds.
+_MARGIN_SECONDS: Final = 2
+# A beginning of the log serves tables that want to begin up to so long after it: to look for
+# another one, the server sends half a file on average.
+_SAME_BEGINNING_SECONDS: Final = 60.0
+
+
+class LogBeginning(NamedTuple):
+    """A place in the log after which it tells of everything since a time."""
+
+    since: float  # the time that was looked for, in seconds since 1970
+    position: str  # FILE:POSITION
+    reach_us: int  # the time since which it tells of everything, in microseconds
+
+
+@dataclass(eq=False, slots=True)
+class TableReading:
+    """What one table wants to know: its states after a position."""
+
+    states: LogStates
+    position: str  # FILE:POSITION; after the reading, its end
+    altered: Altered | None = None  # as `LogStates.take_note` has it
+    file: str = ""  # the only file that is read; "": all up to the end of the log
+    failure: Exception | None = None
+
+    def is_at(self, place: LogPosition) -> bool:
+        """Return whether a transaction that begins at `place` is wanted."""
+        start = LogPosition.parse(self.position)
+        return start is None or start <= place
+
+    def attempt(self, take: Callable[..., None], *given: object) -> None:
+        """Let its states take something, unless they have failed before."""
+        if self.failure is None:
+            try:
+                take(*given)
+            except Exception as error:  # noqa: BLE001 - the table that has asked raises it
+                self.failure = error
+
+
+class SharedLog:
+    """Reads the log of one server; several threads use it."""
+
+    def __init__(self, server: SourceServer, lag_seconds: float) -> None:
+        """Read the log of `server` once it is asked for; targets may lag for `lag_seconds`.
+
+        Raises the errors of a session.
+        """
+        self.server = server
+        self._before = lag_seconds + _MARGIN_SECONDS
+        self._looks = SharedLook(self._look)
+        self._turn = Lock()
+        self._first = self.since()
+        self._beginning: LogBeginning | None = None
+
+    def since(self) -> float:
+        """Return the time from which on a table that is compared now needs the log.
+
+        It is in seconds since 1970. Raises the errors of a session.
+        """
+        return self.server.time_us() / _US - self._before
+
+    def beginning(self, since: float) -> LogBeginning:
+        """Return where the log of a time of `since`, or of one before it, begins.
+
+        Raises the errors of a server, and SourceUnavailable if another one answers.
+        """
+        with self._turn:
+            known = self._beginning
+            if known is None or not 0 <= since - known.since <= _SAME_BEGINNING_SECONDS:
+                wanted = self._first
+                if since - wanted > _SAME_BEGINNING_SECONDS:
+                    # Other tables, which have begun a little earlier, may ask later.
+                    wanted = since - _SAME_BEGINNING_SECONDS / 2
+                start, reach_us = log_since(self.server, wanted)
+                known = LogBeginning(wanted, f"{start.file}:{start.position}", reach_us)
+                self._beginning = known
+        return known
+
+    def read(self, reading: TableReading) -> None:
+        """Read what one table wants to know.
+
+        If this raises, the states are not those of a position. Raises the errors of a server,
+        EventError, and MirrorError if the table was altered.
+        """
+        self._looks.ask(reading)
+        if reading.failure is not None:
+            raise reading.failure
+
+    def _look(self, readings: Collection[TableReading]) -> dict[TableReading, None]:
+        for file in {reading.file for reading in readings}:
+            some = [reading for reading in readings if reading.file == file]
+            start = min(some, key=lambda reading: LogPosition.parse(reading.position) or (0, 0))
+            with opened_log(self.server, start.position) as log:
+                # The end of the log was seen before.
+                end_us = self.server.time_us()
+                ignores_case = self.server.ignores_case
+                read_log(log.events(), end_us, some, ignores_case=ignores_case)
+            for reading in some:
+                reading.position = f"{log.name}:{log.position}"
+        return dict.fromkeys(readings)
+
+
+def read_log(
+    events: Iterator[Event],
+    end_us: int,
+    readings: Sequence[TableReading],
+    *,
+    ignores_case: bool,
+) -> None:
+    """Let tables have what `events` tell, each from its position on.
+
+    All want the same file, or none. `end_us` is a time at which all of them were committed. What
+    one table raises is its `failure`. Raises the errors of a server, and EventError.
+    """
+    times: dict[tuple[str, int], int] = {}
+    file = readings[0].file
+    waiting, active = list(readings), []
+    for transaction in transactions_of(with_times(events, times)):
+        if file and transaction.file != file:
+            break
+        if waiting:
+            place = LogPosition(file_number(transaction.file), transaction.position)
+            active += [reading for reading in waiting if reading.is_at(place)]
+            waiting = [reading for reading in waiting if not reading.is_at(place)]
+        committed = times.pop((transaction.file, transaction.position), 0)
+        change = change_of(transaction, committed, end_us)
+        for own in active:
+            own.states.begin()
+        while (event := transaction.next_event()) is not None:
+            _take(event, change, active, ignores_case=ignores_case)
+        for own in active:
+            own.attempt(own.states.end)
+    for own in readings:
+        own.attempt(own.states.finish)
+
+
+def _take(
+    event: Event, change: Change, active: Sequence[TableReading], *, ignores_case: bool
+) -> None:
+    rows = changed_rows_in(event)
+    if rows is not None:
+        for own in active:
+            own.attempt(own.states.take_rows, event, rows, change)
+    elif (note := note_of(event.body, ignores_case=ignores_case)) is not None:
+        for own in active:
+            own.attempt(own.states.take_note, note, change, own.altered)
+
+
+def require_row_log(session: SelectSession) -> None:
+    """Raise SourceRefused if the log of the server has statements in place of rows."""
+    for found in session.query("SHOW GLOBAL VARIABLES LIKE 'binlog_format'"):
+        form = str(found["Value"])
+        if form.upper() != "ROW":
+            raise SourceRefused(foreign_errors.LOG_NOT_ROWS, server=session.name, format=form)
+
+
+@contextmanager
+def opened_log(server: SourceServer, position: str) -> Iterator[ServerLog]:
+    """Yield the log of `server` from FILE:POSITION up to its end.
+
+    Raises SourceUnavailable if another server answers.
+    """
+    try:
+        log = ServerLog(
+            server.settings,
+            start=f"position:{position}",
+            stop_at_end=True,
+            idle_timeout_seconds=None,
+            verify_checksum=True,
+            of_url=True,
+        )
+    except SourceRefused:
+        # Another server, or one that was restored, lacks the position. To connect says that.
+        server.open_session().close()
+        raise
+    try:
+        server.same.require_uuid(server.session.name, log.identity.server_uuid)
+        yield log
+    finally:
+        log.close()
+
+
+@contextmanager
+def connected(server: SourceServer) -> Iterator[MysqlServer]:
+    """Yield a connection with `server`: positions of another one mean nothing there.
+
+    Raises SourceUnavailable if another server answers, and the errors of connecting.
+    """
+    with MysqlServer.connect(server.settings) as connection:
+        server.same.require_uuid(server.session.name, connection.identity.server_uuid)
+        yield connection
+
+
+def log_since(server: SourceServer, since: float) -> tuple[StartPoint, int]:
+    """Return where the log of a time begins, and the time that it reaches back.
+
+    `since` is in seconds since 1970, and the result in microseconds. If the log does not reach back
+    so far, it begins with its oldest file. Raises the errors of a server, and SourceUnavailable if
+    another one answers.
+    """
+    with connected(server) as connection:
+        time, identity = datetime.fromtimestamp(since, UTC), connection.identity
+        try:
+            point = find_time(connection, time.isoformat())
+        except SourceRefused as error:
+            if error.code is not dump_errors.BEFORE_LOGS:
+                raise
+            file = next(iter(binary_logs(connection)))
+            gtids = log_head(connection, file).gtid_set if identity.gtid else None
+            point = StartPoint(identity.flavour, gtids, file, FIRST_POSITION)
+        else:
+            if identity.flavour == "mysql" and identity.version_number >= _HAS_COMMIT_TIMES:
+                return point, int(since * _US)
+        # Before the point, a long statement may have been committed that began before `since`.
+        (row,) = connection.query("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) AS now")
+        return point, int(str(row["now"]))
