@@ -15,14 +15,15 @@ from connector.foundation.settings import settings_errors
 from connector.foundation.settings.sections import LogSettings
 from verification.process_folder import process_folder
 
-# How fast tables of a pipeline are read, and which.
-_READ: Final = frozenset({"tables", "pace", "rows_per_second", "patience"})
+# How fast the source is read, and which tables of a pipeline.
+_PACED: Final = frozenset({"pace", "rows_per_second", "patience"})
+_READ: Final = _PACED | {"tables"}
 _COMPARED: Final = _READ | {"max_differences", "repair", "state"}
 # `since` is of the mirror alone: what is known of a replica is not kept, it has no versions.
 _ONCE: Final = _COMPARED | {"sample", "seed", "json", "no_values", "all"}
 _FOREIGN: Final = frozenset(
-    {"table", "file_of_tables", "lag", "password_env", "pace", "rows_per_second", "patience"}
-    | {"max_differences", "json", "no_values", "all"}
+    {"table", "file_of_tables", "lag", "password_env", "max_differences", "json", "no_values"}
+    | {"all", *_PACED}
 )
 _MADE: Final = frozenset({"certificate", "sign_key"})
 _CHECKED: Final = frozenset({"check", "public_key", "json"})
@@ -37,8 +38,8 @@ EFFECTIVE: Final[Mapping[str, frozenset[str]]] = {
     "--table": _FOREIGN,
     "--table and --certificate": _FOREIGN | _MADE,
     "--check": _CHECKED,
-    "--check and CONFIG": _CHECKED,
-    "--check and a URL": _CHECKED | {"password_env"},
+    "--check and CONFIG": _CHECKED | _PACED,
+    "--check and a URL": _CHECKED | _PACED | {"password_env"},
 }
 
 

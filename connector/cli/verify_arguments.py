@@ -218,14 +218,14 @@ def _part(parser: ArgumentParser) -> None:
         "--rows-per-second",
         type=whole_number(0),
         metavar="N",
-        help="With --mirror, --replica or --table: read at most N rows a second at the source; 0: "
-        "no limit. [default: 0; verify.rows_per_second with --forever]",
+        help="With --mirror, --replica, --table, or --check of the source: read at most N rows a "
+        "second at the source; 0: no limit. [default: 0; verify.rows_per_second with --forever]",
     )
     group.add_argument(
         "--pace",
         choices=("adaptive", "full"),
         help="How fast the source is read, like snapshot.pace: adapted to its load, or over all "
-        "connections. [default: snapshot.pace; adaptive with --table]",
+        "connections. [default: snapshot.pace; adaptive with a URL]",
     )
     group.add_argument(
         "--max-differences",
@@ -239,9 +239,9 @@ def _part(parser: ArgumentParser) -> None:
         type=decimal_number(0),
         default=60.0,
         metavar="SECONDS",
-        help="With --mirror, --replica or --table: how long to wait for a source or a target that "
-        "is away, for the pipeline to catch up, and for a mirror or replica that lags and applies "
-        "nothing.",
+        help="With --mirror, --replica, --table, or --check of the source: how long to wait for a "
+        "source or a target that is away, for the pipeline to catch up, and for a mirror or "
+        "replica that lags and applies nothing.",
     )
 
 

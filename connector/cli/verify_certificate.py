@@ -13,10 +13,10 @@ from connector.cli.configuration import loaded
 from connector.cli.exit_codes import say
 from connector.cli.log_input import password_of
 from connector.cli.verify_foreign import compared, say_results
-from connector.cli.verify_mirror import paced, progress_display, shown
+from connector.cli.verify_mirror import paced, shown
 from connector.foundation.errors import DefiniteError
 from connector.foundation.errors.message import visible
-from connector.foundation.settings.sections import SourceSettings
+from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.replication.server.addresses import source_settings
 from verification.certificate import certificate_errors, document
 from verification.certificate.check import CheckedTable, check_source, check_tables, moment_of
@@ -24,6 +24,7 @@ from verification.certificate.foreign_run import ForeignCertification
 from verification.certificate.run import Certification, CertifiedResult, certify, report_of
 from verification.certificate.signature import check_signature, read_public_key, read_sign_key, sign
 from verification.foreign.foreign_report import foreign_report
+from verification.foreign.source_server import SourceServer
 from verification.report import EXIT_EQUAL, EXIT_NOT_COMPARED, exit_code
 from verification.run_progress import RunProgress
 
@@ -164,11 +165,15 @@ def check_certificate(arguments: Namespace) -> int:
     signed = document.read_certificate(path)
     signer = check_signature(path, signed, public)
     own = signed.certificate
-    with progress_display() as show:
+    progress = RunProgress()
+    with shown(progress):
         if arguments.config is None:
-            results = list(check_tables(own, show))
+            results = list(check_tables(own, progress))
         else:
-            results = list(check_source(own, _source(arguments), show))
+            source, snapshot = _source(arguments)
+            limits = arguments.patience, arguments.rows_per_second or 0
+            with SourceServer(source, snapshot, *limits) as server:
+                results = list(check_source(own, server, progress))
     if arguments.json:
         report = {"certificate": str(path), "signed_by": signer, "gtid_set": _only_gtid_set(own)}
         _print({**report, "tables": [result.to_json() for result in results]})
@@ -198,11 +203,14 @@ def _where(certificate: document.AnyCertificate) -> str:
     return moments.pop() if len(moments) == 1 else f"{len(moments)} moments"
 
 
-def _source(arguments: Namespace) -> SourceSettings:
+def _source(arguments: Namespace) -> tuple[SourceSettings, SnapshotSettings]:
+    """Return the source, and how it is read."""
     text: str = arguments.config
     if "://" in text:
-        return source_settings(text, password=password_of(text, arguments.password_env))
-    return loaded(Path(text)).source
+        source = source_settings(text, password=password_of(text, arguments.password_env))
+        return source, SnapshotSettings(pace=arguments.pace or "adaptive")
+    settings = paced(loaded(Path(text)), arguments.pace)
+    return settings.source, settings.snapshot
 
 
 def _checked_lines(results: Iterable[CheckedTable]) -> Iterable[str]:

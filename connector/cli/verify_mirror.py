@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -123,41 +123,6 @@ def _draw(run: RunProgress, display: progress.Progress, ended: threading.Event) 
             total=now.tables or None,
             figures=f"{now.ended:,}/{now.tables:,} tables, {now.rows:,} rows",
         )
-
-
-@contextmanager
-def progress_display() -> Iterator[Callable[[str, int, int], None]]:
-    """Show on a terminal how far one table after the other is; yield what takes its rows."""
-    display = progress.Progress(
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeRemainingColumn(),
-        console=errors(),
-        transient=True,
-        disable=not errors().is_terminal,
-    )
-    with display:
-        yield _Shown(display)
-
-
-class _Shown:
-    """Shows how many rows of a table were read."""
-
-    def __init__(self, display: progress.Progress) -> None:
-        self._display = display
-        self._task: progress.TaskID | None = None
-        self._table = ""
-
-    def __call__(self, table: str, done: int, total: int) -> None:
-        """Show that `done` rows were read, of about `total`."""
-        if table != self._table:
-            if self._task is not None:
-                self._display.remove_task(self._task)
-            self._task = self._display.add_task(visible(table), total=None)
-            self._table = table
-        assert self._task is not None
-        self._display.update(self._task, completed=done, total=max(done, total))
 
 
 def verify_forever(arguments: Namespace) -> int:

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
-from connector.foundation.settings.sections import SourceSettings
+from connector.foundation.settings.sections import SnapshotSettings
 from stream_jobs.apply.modes import MODES
 from stream_jobs.delta.table import TableCommit
 from stream_jobs.errors import MirrorError
@@ -50,6 +50,7 @@ from verification.certificate.signature import (
 from verification.certificate.table_proof import version_at, where_clause
 from verification.key_ranges import KeyNumber, numbers_of
 from verification.row_text import MirrorText
+from verification.run_progress import RunProgress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,7 +124,7 @@ def certificate_of(past: Past) -> Certificate:
 
 
 def checked(certificate: Certificate) -> CheckedTable:
-    (found,) = check_tables(certificate, lambda *_: None)
+    (found,) = check_tables(certificate, RunProgress())
     return found
 
 
@@ -195,14 +196,8 @@ class CatchingUp:
 
     name = "source db2:3306"
 
-    def __init__(self, *_: object) -> None:
+    def __init__(self) -> None:
         self._looks = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Do nothing."""
 
     def query(self, sql: str) -> list[dict[str, str | None]]:
         if "gtid_executed" not in sql:
@@ -211,16 +206,11 @@ class CatchingUp:
         return [{"found": f"{EMPTY['source']['server_uuid']}:1-{5 + self._looks}"}]
 
 
-def test_a_replica_that_catches_up_meanwhile_is_not_different(
-    past: Past, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("verification.certificate.check.SelectSession", CatchingUp)
+def test_a_replica_that_catches_up_meanwhile_is_not_different(past: Past) -> None:
+    pace = SimpleNamespace(settings=SnapshotSettings())
+    server: Any = SimpleNamespace(session=CatchingUp(), pace=pace)
     with pytest.raises(SourceUnavailable) as caught:
-        list(
-            check_source(
-                certificate_of(past), SourceSettings(host="db2", server_id=1), lambda *_: None
-            )
-        )
+        list(check_source(certificate_of(past), server, RunProgress()))
     facts = {"server": CatchingUp.name, "gtids": EMPTY["source"]["gtid_set"]}
     assert str(caught.value) == shown(certificate_errors.OTHER_SOURCE, **facts)
 

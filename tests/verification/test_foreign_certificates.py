@@ -97,7 +97,7 @@ def checked(certificate: ForeignCertificate, **facts: object) -> CheckedTable:
     """Check a certificate in which the table has other `facts`."""
     own = certificate.tables[0].model_dump() | facts
     every = certificate.model_dump() | {"tables": [own]}
-    (found,) = check_tables(ForeignCertificate.model_validate(every), lambda *_: None)
+    (found,) = check_tables(ForeignCertificate.model_validate(every), RunProgress())
     return found
 
 

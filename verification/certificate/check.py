@@ -7,6 +7,7 @@ those of the certificate.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
@@ -14,7 +15,6 @@ import pyarrow as pa
 from connector.binlog.gtid import AnyGtidSet, contains_all, has_reached, parse_gtid_set
 from connector.foundation import errors
 from connector.foundation.contract import INTEGER_TYPES, SchemaColumn
-from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.stream.snapshot.jobs import PlanJob
 from connector.stream.snapshot.table_plan import plan
 from connector.stream.source.information_schema import TableMissing
@@ -36,14 +36,16 @@ from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping, ColumnNames, ColumnPair
 from verification.foreign.deletion_marks import MARKS
 from verification.foreign.forms import forms_of
+from verification.foreign.source_server import SourceServer
 from verification.foreign.table_choice import VERSIONED
 from verification.foreign.target_rows import TargetRows
 from verification.key_ranges import KeyNumber, KeyRanges
 from verification.mirror_side import MirrorSide
 from verification.report import Verdict
 from verification.row_text import MirrorText, RowText
+from verification.run_progress import RunProgress
 
-Show = Callable[[str, int, int], None]
+Show = Callable[[int, int], None]
 # Of either form.
 Own = document.CertifiedTable | document.CertifiedForeignTable
 
@@ -109,10 +111,14 @@ class CheckedTable:
         }
 
 
-def check_tables(certificate: document.AnyCertificate, show: Show) -> Iterator[CheckedTable]:
+def check_tables(
+    certificate: document.AnyCertificate, progress: RunProgress
+) -> Iterator[CheckedTable]:
     """Compute the certificate again from the versions of tables; yield each result."""
+    progress.begin(len(certificate.tables))
     for own in certificate.tables:
         result = _begun(certificate, own, "table")
+        show = partial(progress.read, result.title)
         try:
             sums = range_sums.Sums(len(own.ranges))
             if isinstance(own, document.CertifiedForeignTable):
@@ -123,6 +129,7 @@ def check_tables(certificate: document.AnyCertificate, show: Show) -> Iterator[C
             _compare(own, sums, result)
         except errors.ConnectorError as error:
             result.error = error
+        progress.end(result.title, result.rows)
         yield result
 
 
@@ -241,38 +248,35 @@ def _add_rows(
         places = range_sums.places_of(rows, None if key is None else key[0], ranges)
         sums.add(places, text.of_rows(rows))
         done += rows.num_rows
-        show(own.table, done, own.rows)
+        show(done, own.rows)
 
 
 def check_source(
-    certificate: document.AnyCertificate, settings: SourceSettings, show: Show
+    certificate: document.AnyCertificate, server: SourceServer, progress: RunProgress
 ) -> Iterator[CheckedTable]:
     """Compute the certificate again from the tables of a server; yield each result.
 
-    Raises SourceUnavailable if the server lacks transactions of the certificate, and the errors of
-    connecting.
+    Raises SourceUnavailable if the server lacks transactions of the certificate, or stays away.
     """
-    limits = SnapshotSettings()
-    with SelectSession(settings, limits.statement_seconds_max) as session:
-        begun = [(own, _begun(certificate, own, "source")) for own in certificate.tables]
-        flavour = certificate.source.flavour
-        sets = {result.gtid_set for _, result in begun}
-        # A replica that catches up would have the transactions only after its rows were read.
-        later = {gtid_set for gtid_set in sets if is_later(gtid_set, flavour, session)}
-        for own, result in begun:
-            _check_source(session, own, limits, result, show)
-        later |= {gtid_set for gtid_set in sets if is_later(gtid_set, flavour, session)}
+    begun = [(own, _begun(certificate, own, "source")) for own in certificate.tables]
+    progress.begin(len(begun))
+    flavour = certificate.source.flavour
+    sets = {result.gtid_set for _, result in begun}
+    # A replica that catches up would have the transactions only after its rows were read.
+    later = {gtid_set for gtid_set in sets if is_later(gtid_set, flavour, server.session)}
+    for own, result in begun:
+        _check_source(server, own, result, partial(progress.read, result.title))
+        progress.end(result.title, result.rows)
+    later |= {gtid_set for gtid_set in sets if is_later(gtid_set, flavour, server.session)}
     for _, result in begun:
         result.is_later = result.gtid_set in later
         yield result
 
 
-def _check_source(
-    session: SelectSession, own: Own, limits: SnapshotSettings, result: CheckedTable, show: Show
-) -> None:
+def _check_source(server: SourceServer, own: Own, result: CheckedTable, show: Show) -> None:
     try:
         sums = range_sums.Sums(len(own.ranges))
-        _sum_source(session, own, sums, limits, show)
+        _sum_source(server, own, sums, show)
         _compare(own, sums, result)
     except errors.SourceUnavailable:
         raise
@@ -280,13 +284,8 @@ def _check_source(
         result.error = error
 
 
-def _sum_source(
-    session: SelectSession,
-    own: Own,
-    sums: range_sums.Sums,
-    limits: SnapshotSettings,
-    show: Show,
-) -> None:
+def _sum_source(server: SourceServer, own: Own, sums: range_sums.Sums, show: Show) -> None:
+    session, limits = server.session, server.pace.settings
     database, _, table = own.table.partition(".")
     facts: dict[str, Any] = {"table": own.table, "place": session.name}
     try:
@@ -309,10 +308,10 @@ def _sum_source(
     statements = range_sums.SourceSql(selected.quoted_name, key, text)
     if statements.whole(ranges) != own.source_sql:
         raise errors.SourceRefused(certificate_errors.OTHER_COLUMNS, **facts)
-    done = 0
+    done, kind = 0, (selected.quoted_name, "sums")
     for places, sql in statements.parts(ranges):
-        done += range_sums.take_rows(sums, places, session.query(sql), own.table)
-        show(own.table, done, own.rows)
+        done += range_sums.take_rows(sums, places, server.sums(sql, kind), own.table)
+        show(done, own.rows)
 
 
 def is_later(text: str | None, flavour: str, session: SelectSession) -> bool:

@@ -1,6 +1,6 @@
 """The source of one run over tables of other programs, as its threads share it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from functools import cached_property
 from typing import Final, Self
 
@@ -78,6 +78,24 @@ class SourceServer:
         """Return the time of the server's clock, in microseconds since 1970."""
         (row,) = self.session.query("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) AS t")
         return int(row["t"] or 0)
+
+    def sums(self, sql: str, kind: Hashable) -> list[dict[str, str | None]]:
+        """Return the rows of a statement, which counts in `found` those that it reads.
+
+        It is read at the pace of all reads, again after a lost connection; `kind` as for
+        `SourcePace.read`. Raises as `Patience.again`.
+        """
+
+        def read() -> list[dict[str, str | None]]:
+            with (
+                self.sessions.lent() as session,
+                self.pace.read(session, self.patience.closing, kind) as turn,
+            ):
+                rows = session.query(sql)
+                turn.rows = sum(int(row["found"] or 0) for row in rows)
+            return rows
+
+        return self.patience.again(read)
 
     def require_open(self) -> None:
         """Raise RuntimeError after `close`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,10 @@ from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
 from pyiceberg.schema import assign_fresh_schema_ids
 
 from connector.binlog.gtid import GtidSet
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.addresses import source_settings
 from connector.stream.snapshot.watermark import DeliveredPosition, LogPosition, log_end
+from connector.stream.source.select_session import SelectSession
 from local_stack import connect
 from stream_jobs.errors import MirrorError
 from tests import forked_command
@@ -26,13 +29,15 @@ from tests.integration.verification.foreign_tables import ForeignTable
 from tests.integration.verification.test_certificate import by_duckdb, certified, keys
 from tests.length import full_only
 from tests.verification.foreign import iceberg_tables
-from verification.certificate import certificate_errors, foreign_proof
+from verification.certificate import certificate_errors, document, foreign_proof
+from verification.certificate.check import check_source
 from verification.certificate.foreign_proof import ForeignProof
 from verification.certificate.foreign_run import ForeignCertification
 from verification.foreign import foreign_errors
 from verification.foreign.delta_target import DeltaTarget
 from verification.foreign.foreign_check import ForeignLimits
 from verification.foreign.guess import MappingGuess
+from verification.foreign.source_server import SourceServer
 from verification.foreign.table_choice import ColumnChoice, read_choice
 from verification.keyless_check import SnapshotPosition, take_snapshot
 from verification.run_progress import RunProgress
@@ -42,7 +47,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from subprocess import CompletedProcess
 
-    from connector.stream.source.select_session import SelectSession
     from local_stack import MariadbServer, MysqlServer
     from tests.integration.verification.foreign_tables import Row
 
@@ -340,6 +344,36 @@ def test_a_snapshot_of_iceberg_is_certified(table: CertifiedTable) -> None:
     document["snapshots"] = document["snapshots"][1:]
     newest.write_text(json.dumps(document))
     assert f"[{certificate_errors.VERSION_GONE}]" in lines(table.check(), 1)[0]
+
+
+def test_a_check_of_the_source_reads_at_its_pace_and_over_lost_connections(
+    table: CertifiedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign_tables.write(table.path, typed(table.rows()))
+    other = table.path.with_name("other")
+    foreign_tables.write(other, typed(table.rows()))
+    assert lines(table.certify(targets=(f"delta:{table.path}", f"delta:{other}")), 0)
+    certificate = document.read_certificate(table.file).certificate
+    losses: list[str] = []
+    query = SelectSession.query
+
+    def lost_once(session: SelectSession, sql: str) -> list[dict[str, str | None]]:
+        if "AS found" in sql and "texts" in sql and not losses:
+            losses.append(sql)
+            session.close()
+        return query(session, sql)
+
+    monkeypatch.setattr(SelectSession, "query", lost_once)
+    settings = source_settings(table.url)
+    began = time.monotonic()
+    with SourceServer(settings, SnapshotSettings(), 20.0, ROWS // 2) as server:
+        found = list(check_source(certificate, server, RunProgress()))
+    assert [(each.verdict, each.rows) for each in found] == [("equal", ROWS)] * 2
+    assert len(losses) == 1
+    # The second table waits until the rows of the first one are no longer too many.
+    assert time.monotonic() - began > 1.5
+    for options in (("--pace", "full"), ("--rows-per-second", "100000"), ("--patience", "5")):
+        assert lines(table.check(table.url, *options), 0)
 
 
 @contextmanager
