@@ -108,7 +108,7 @@ class ContinuousRun:
                 self._baselines,
                 self._times,
             )
-            with Rounds(pipeline, comparison, self._baselines, self._defect) as rounds:
+            with Rounds(pipeline, comparison, self._baselines, report_defect) as rounds:
                 self._round(pipeline, rounds)
                 while rounds.is_busy:
                     self._pause(self._settings.verify.pause_seconds)
@@ -161,7 +161,7 @@ class ContinuousRun:
         self._left = {}
         self._keep_state()
         metrics.rounds += 1
-        _log.info("round ended", **self._summary())
+        _log.info("round ended", **metrics.summary())
 
     def _take(self, name: TableName, result: TableResult) -> None:
         """Note and report what was found in a table; raises why source or Kafka are away."""
@@ -183,16 +183,6 @@ class ContinuousRun:
     def _keep_state(self) -> None:
         if self._baselines is not None:
             self._baselines.write()
-
-    def _defect(self, table: str, error: Exception) -> None:
-        """Log a defect; its text may hold values."""
-        frames = traceback.extract_tb(error.__traceback__)
-        _log.error(
-            "defect",
-            table=table,
-            error=type(error).__name__,
-            places=[f"{frame.filename}:{frame.lineno}" for frame in frames[-_FRAMES:]],
-        )
 
     def _by_age(self) -> list[TableName]:
         """Return the tables, those first that were not compared for the longest time."""
@@ -246,17 +236,6 @@ class ContinuousRun:
             **({} if result.error is None else errors.fields(result.error)),
         )
 
-    def _summary(self) -> dict[str, int]:
-        tables = self._metrics.tables.values()
-        compared = self._metrics.compared()
-        return {
-            "rounds": self._metrics.rounds,
-            "tables": len(compared),
-            "different": sum(bool(table.differences) for table in compared),
-            "not_finished": sum(not table.is_finished for table in compared),
-            "not_compared": len(tables) - len(compared),
-        }
-
     def _connected(self, pipeline: Pipeline) -> None:
         self._metrics.pace = lambda: pipeline.pace.state
         self._metrics.is_connected = True
@@ -282,3 +261,14 @@ class ContinuousRun:
     def _pause(self, seconds: float) -> None:
         self._metrics.turn(seconds)
         time.sleep(seconds)
+
+
+def report_defect(table: str, error: Exception) -> None:
+    """Log a defect; its text may hold values."""
+    frames = traceback.extract_tb(error.__traceback__)
+    _log.error(
+        "defect",
+        table=table,
+        error=type(error).__name__,
+        places=[f"{frame.filename}:{frame.lineno}" for frame in frames[-_FRAMES:]],
+    )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -21,10 +21,44 @@ from connector.foundation.metrics import turning
 from connector.replication.read_pace import PaceState
 from connector.stream.metrics.prometheus import READS, READS_HELD
 from verification.baseline import Baseline
-from verification.report import TableResult
+from verification.report import Verdict
 from verification.source_moment import SourceMoment
 
 _US: Final = 1_000_000
+
+
+class Compared(Protocol):
+    """What was found in one table, whatever it was compared with."""
+
+    @property
+    def rows(self) -> int:
+        """Of the source."""
+        ...
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict in words."""
+        ...
+
+    @property
+    def changed_keys(self) -> int | None:
+        """How many keys were compared because they have changed; None: all rows were."""
+        ...
+
+    @property
+    def difference_count(self) -> int:
+        """How much differs."""
+        ...
+
+    @property
+    def repaired_count(self) -> int:
+        """How many rows differed, and were equal after a copy."""
+        ...
+
+    @property
+    def equal_through(self) -> SourceMoment | None:
+        """The moment of the source up to which the other side has all changes; None if unknown."""
+        ...
 
 
 @dataclass(slots=True)
@@ -56,11 +90,11 @@ class TableMetrics:
             age_us = max(0, now.time_us - known.whole.time_us)
             self.verified_at = time.monotonic() - age_us / _US
 
-    def take(self, result: TableResult, began: float) -> None:
+    def take(self, result: Compared, began: float) -> None:
         """Add the result of a comparison that began at some time."""
         self.tried_at = began
         self.rows += result.rows
-        self.repaired += len(result.repaired)
+        self.repaired += result.repaired_count
         self.is_left_out = result.verdict == "not compared"
         # What differs is known, also if its repair has failed.
         self.is_finished = result.verdict in {"equal", "different"}
@@ -68,10 +102,7 @@ class TableMetrics:
         if self.is_finished:
             if is_whole:
                 self.verified_at = began
-            own = result.iceberg
-            of_iceberg = 0 if own is None else len(own.differences) + len(own.defects)
-            of_rows = len(result.differences) + len(result.intervals)
-            self.differences = of_rows + len(result.lost_columns) + of_iceberg
+            self.differences = result.difference_count
             self._prove(result.equal_through, is_whole=is_whole)
 
     def _prove(self, equal: SourceMoment | None, *, is_whole: bool) -> None:
@@ -118,7 +149,7 @@ class VerificationMetrics:
         """Note that a round over so many tables begins."""
         self.round_tables, self.round_ended, self.round_rows = tables, 0, 0
 
-    def take(self, name: tuple[str, str], result: TableResult, began: float) -> None:
+    def take(self, name: tuple[str, str], result: Compared, began: float) -> None:
         """Add the result of a comparison that began at some time."""
         self.tables[name].take(result, began)
         # Comparisons of all rows of large tables end in later rounds.
@@ -128,6 +159,17 @@ class VerificationMetrics:
     def compared(self) -> list[TableMetrics]:
         """Return the tables that are not left out."""
         return [table for table in self.tables.values() if not table.is_left_out]
+
+    def summary(self) -> dict[str, int]:
+        """Return the counts of the line `round ended`."""
+        compared = self.compared()
+        return {
+            "rounds": self.rounds,
+            "tables": len(compared),
+            "different": sum(bool(table.differences) for table in compared),
+            "not_finished": sum(not table.is_finished for table in compared),
+            "not_compared": len(self.tables) - len(compared),
+        }
 
 
 PREFIX: Final = "binlog_connector_"

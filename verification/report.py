@@ -183,6 +183,19 @@ class TableResult:
         return self.began_at if self.verdict == "equal" else None
 
     @property
+    def difference_count(self) -> int:
+        """How much differs: rows, intervals, columns, and what Iceberg has."""
+        own = self.iceberg
+        of_iceberg = 0 if own is None else len(own.differences) + len(own.defects)
+        of_rows = len(self.differences) + len(self.intervals)
+        return of_rows + len(self.lost_columns) + of_iceberg
+
+    @property
+    def repaired_count(self) -> int:
+        """How many rows differed, and were equal after a copy."""
+        return len(self.repaired)
+
+    @property
     def is_notable(self) -> bool:
         """Whether rows were repaired."""
         return bool(self.repaired)

@@ -36,6 +36,7 @@ EFFECTIVE: Final[Mapping[str, frozenset[str]]] = {
     "--replica and --forever": (_COMPARED | {"replica", "forever"}) - {"state"},
     "--topics": frozenset({"topics", "first", "until", "json"}),
     "--table": _FOREIGN,
+    "--table and --forever": (_FOREIGN | {"forever"}) - {"json", "no_values", "all"},
     "--table and --certificate": _FOREIGN | _MADE,
     "--check": _CHECKED,
     "--check and CONFIG": _CHECKED | _PACED,
@@ -66,6 +67,8 @@ def run(arguments: Namespace) -> int:
             if arguments.mirror is None:
                 return verify_certificate.make_foreign_certificate(arguments)
             return verify_certificate.make_certificate(arguments)
+        if of_others and arguments.forever:
+            return verify_foreign.verify_foreign_forever(arguments)
         if of_others:
             return verify_foreign.verify_foreign(arguments)
         if arguments.forever:
@@ -101,7 +104,8 @@ def _way(arguments: Namespace) -> str:
             return "--check"
         return f"--check and {'a URL' if '://' in arguments.config else 'CONFIG'}"
     if is_foreign(arguments):
-        return "--table" if arguments.certificate is None else "--table and --certificate"
+        more = " and --forever" if arguments.forever else ""
+        return f"--table{more}" if arguments.certificate is None else "--table and --certificate"
     kinds = {
         "--mirror": arguments.mirror is not None,
         "--replica": arguments.replica is not None,

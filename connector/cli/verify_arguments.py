@@ -177,8 +177,8 @@ def _outcome(parser: ArgumentParser) -> None:
     group.add_argument(
         "--forever",
         action="store_true",
-        help="With --mirror or --replica: compare all tables again and again until SIGTERM or "
-        "Ctrl-C; [verify] has the settings.",
+        help="With --mirror, --replica or --table: compare all tables again and again until "
+        "SIGTERM or Ctrl-C; [verify] has the settings, with --table in the file of --tables.",
     )
 
 

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -143,12 +143,10 @@ def verify_forever(arguments: Namespace) -> int:
         own.repair or arguments.repair,
     )
     metrics = VerificationMetrics(settings.name)
-    log = structlog.get_logger()
-    # A stop ends what is being read: nothing has to be brought to its end.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+
+    def forever() -> None:
         with metrics_server(metrics, own.listen, patience):
-            forever = ContinuousRun(
+            run = ContinuousRun(
                 settings,
                 job,
                 arguments.tables,
@@ -157,7 +155,7 @@ def verify_forever(arguments: Namespace) -> int:
                 arguments.state,
                 of_replica=of_replica,
             )
-            log.info(
+            structlog.get_logger().info(
                 "starting",
                 name=settings.name,
                 compared_with="replica" if of_replica else "mirror",
@@ -168,9 +166,19 @@ def verify_forever(arguments: Namespace) -> int:
                 repair=limits.repairs,
                 metrics=own.listen,
             )
-            forever.run()
+            run.run()
+
+    run_until_stopped(forever, metrics)
+    return 0
+
+
+def run_until_stopped(run: Callable[[], None], metrics: VerificationMetrics) -> None:
+    """Run what has no end until SIGTERM or Ctrl-C."""
+    # A stop ends what is being read: nothing has to be brought to its end.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        run()
     except KeyboardInterrupt:
-        log.info("stopped", rounds=metrics.rounds)
+        structlog.get_logger().info("stopped", rounds=metrics.rounds)
     finally:
         signal.signal(signal.SIGTERM, before)
-    return 0

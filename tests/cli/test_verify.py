@@ -32,6 +32,7 @@ WAYS = {
     "--replica and --forever": "my.toml --replica job.toml --forever",
     "--topics": "my.toml --topics",
     "--table": "mysql://audit@db1 --table a.b=delta:c",
+    "--table and --forever": "mysql://audit@db1 --table a.b=delta:c --forever",
     "--table and --certificate": "mysql://audit@db1 --table a.b=delta:c --certificate file",
     "--check": "--check file",
     "--check and CONFIG": "my.toml --check file",
@@ -44,6 +45,7 @@ FUNCTIONS = {
     "make_certificate": {"--mirror and --certificate"},
     "verify_topics": {"--topics"},
     "verify_foreign": {"--table"},
+    "verify_foreign_forever": {"--table and --forever"},
     "make_foreign_certificate": {"--table and --certificate"},
     "check_certificate": {"--check", "--check and CONFIG", "--check and a URL"},
 }
@@ -56,6 +58,8 @@ OTHER_WAYS = {
     ("--mirror and --forever", "certificate"),
     ("--replica", "forever"),
     ("--table", "certificate"),
+    ("--table", "forever"),
+    ("--table and --forever", "certificate"),
     # Its first word is CONFIG.
     ("--check", "tables"),
 } | {

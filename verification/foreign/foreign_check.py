@@ -85,7 +85,18 @@ class ForeignCheck:
             self._read_rows(ranges)
         else:
             self._note_unfit_keys()
+        self.result.has_unknown_keys = bool(self._rows.unfit_key_rows)
+        self._end()
+
+    def run_keys(self, keys: Mapping[Digest, RowKey]) -> None:
+        """Compare the rows with some keys. Raises the errors of reading."""
+        self.result.rows = self.result.changed_keys = len(keys)
+        self._settle_all(iter([keys]))
+        self._end()
+
+    def _end(self) -> None:
         self._look_back()
+        self.result.has_unknown_keys |= self.result.has_more
         self.result.differences = list(self._found.values())[: self._limits.differences_max]
 
     def _look_back(self) -> None:

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from connector.foundation.errors import ConnectorError
+from verification.digests import Digest
 from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.row_states import Change, Kind, Origin, Value
 from verification.report import Verdict, report_lines, summary, whole_verdict
 from verification.shown_values import values_text, visible_values
 from verification.source_moment import SourceMoment
+from verification.source_table import RowKey
 
 _US: Final = 1_000_000
 # Of the rows that lag, so many are named.
@@ -102,6 +104,11 @@ class ForeignResult:
     lagging_rows: int = 0
     oldest_lag_us: int = 0
     unsettled: int = 0  # keys about which the log could not tell enough
+    # Of --forever: the keys that have changed, if only these were compared; those that have to be
+    # compared again, whatever changes; and whether others differ.
+    changed_keys: int | None = None
+    open_keys: dict[Digest, RowKey] = field(default_factory=dict)
+    has_unknown_keys: bool = False
     # Of each row that lagged to the end, the first change that the target lacked.
     lacking: set[Change] = field(default_factory=set)
     # The moment of the source of which the target has all changes, if nothing differs.
@@ -122,6 +129,16 @@ class ForeignResult:
     def equal_through(self) -> SourceMoment | None:
         """The moment of the source up to which the target has all changes; None if unknown."""
         return self.through if self.verdict == "equal" else None
+
+    @property
+    def difference_count(self) -> int:
+        """How many rows differ, as far as they were looked for."""
+        return len(self.differences)
+
+    @property
+    def repaired_count(self) -> int:
+        """Nothing repairs the tables of other programs."""
+        return 0
 
     def lag(self, key: Mapping[str, object], age_us: int) -> None:
         """Note a row that lags."""

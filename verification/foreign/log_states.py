@@ -57,7 +57,7 @@ class LogStates:
         ignores_case: bool,
     ) -> None:
         """Read the table `names`, a database and a table; `ignores_case` as for `statement_on`."""
-        self._names = names
+        self.names = names
         self._ignores_case = ignores_case
         self._rows = rows
         self.wanted = wanted
@@ -72,14 +72,14 @@ class LogStates:
         self._keys: dict[Digest, None] = {}
         self._change: Change | None = None
 
-    def begin(self) -> None:
+    def begin(self, transaction: Transaction) -> None:
         """Begin with the next transaction."""
+        del transaction
         self._is_xa = False
 
     def take_rows(self, event: Event, rows: RowsEvent, change: Change) -> None:
-        """Add the rows of an event, if they are of the table. Raises EventError."""
-        if (rows.table_map.schema, rows.table_map.table) == self._names:
-            self._rows.read(event, rows, change, self._take)
+        """Add the rows of an event of the table. Raises EventError."""
+        self._rows.read(event, rows, change, self._take)
 
     def take_note(self, note: Note, change: Change, altered: Altered | None) -> None:
         """Add what a transaction tells of rows that it does not name.
@@ -110,7 +110,7 @@ class LogStates:
                 self._begin(digest)
 
     def _is_named(self, statement: Statement) -> bool:
-        return is_named(self._names, statement, ignores_case=self._ignores_case)
+        return is_named(self.names, statement, ignores_case=self._ignores_case)
 
     def _statement(self, statement: Statement, change: Change, altered: Altered | None) -> None:
         self._rows.flush(self._take)
@@ -119,7 +119,7 @@ class LogStates:
         elif statement.kind is StatementKind.TRUNCATE:
             self._add_to_all(None, change)
         elif altered is None:
-            facts = {"table": ".".join(self._names), "statement": statement.kind.value}
+            facts = {"table": ".".join(self.names), "statement": statement.kind.value}
             raise MirrorError(foreign_errors.TABLE_CHANGED, **facts) from self._rows.failure
         else:
             self._rows.restart()

@@ -21,6 +21,8 @@ from verification.source_moment import SourceMoment
 
 # Clocks of servers go in steps.
 _MARGIN_US: Final = 2_000_000
+# So many of the newest are kept.
+_NOTED_MAX: Final = 10_000
 
 
 class NotedMoments:
@@ -37,6 +39,7 @@ class NotedMoments:
         moment = self._read()
         with self._turn:
             insort(self._noted, moment)
+            del self._noted[:-_NOTED_MAX]
         return moment
 
     def through(self, at: SourceMoment, lacking: Collection[Change]) -> SourceMoment | None:
@@ -44,6 +47,8 @@ class NotedMoments:
 
         Of each row that lags, `lacking` has the first change that the target lacks.
         """
+        if not lacking:
+            return at
         with self._turn:
             noted = [moment for moment in self._noted if moment <= at]
         low, high = 0, len(noted)
@@ -64,8 +69,6 @@ class NotedMoments:
 
 def _is_before(moment: SourceMoment, changes: Collection[Change]) -> bool:
     """Return whether a moment surely has none of some changes."""
-    if not changes:
-        return True
     if moment.transactions and any(change.gtid is None for change in changes):
         return False
     if not moment.transactions:

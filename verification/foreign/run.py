@@ -5,7 +5,7 @@ lags. So many are compared at once, and one reading of the log serves all that w
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -28,7 +28,7 @@ from verification.foreign.table_choice import TableChoice, matching
 from verification.run_progress import RunProgress
 from verification.source_table import altered_error
 from verification.table_definitions import TableName
-from verification.table_queue import Size, TableQueue
+from verification.table_queue import QueuedTable, Size, TableQueue
 
 Show = Callable[[int, int], None]
 # The source says that such a table has no more rows.
@@ -91,48 +91,65 @@ def verify_tables(
     settings = SnapshotSettings(pace=limits.pace)
     found: dict[int, ForeignResult] = {}
     with SourceServer(source, settings, limits.patience_seconds, limits.rows_per_second) as server:
-        run = _Run(SharedLog(server, limits.lag_seconds), limits, progress, compared)
+        run = TablesRun(SharedLog(server, limits.lag_seconds), limits, progress.read)
         choices = list(matching(server.session, tables))
-        estimates = _estimates(server.session, choices)
+        estimates = estimated_rows(server.session, choices)
         progress.begin(len(choices))
         with TableQueue[int, ForeignResult]() as queue:
             for number, choice in enumerate(choices):
                 rows = estimates.get((choice.database, choice.table), 0)
-                size = _size(rows, is_alone=has_snapshots or choice.is_of_server)
-                queue.add(number, size, partial(run.result, choice))
-                found |= run.ended(queue, _WAITING_MAX)
-            found |= run.ended(queue, 0)
+                size = size_of(rows, is_alone=has_snapshots or choice.is_of_server)
+                queue.add(number, size, partial(run.result, choice, compared))
+                found |= _ended(queue.ended(_WAITING_MAX), choices, progress)
+            found |= _ended(queue.ended(0), choices, progress)
     return [found[number] for number in sorted(found)]
 
 
-def _size(rows: int, *, is_alone: bool) -> Size:
+def _ended(
+    ended: Iterator[QueuedTable[int, ForeignResult]],
+    choices: Sequence[TableChoice],
+    progress: RunProgress,
+) -> dict[int, ForeignResult]:
+    """Return results by the numbers of their choices; raises what a comparison has raised."""
+    found = {}
+    for number, _, compared in ended:
+        result = found[number] = compared.result()
+        progress.end(choices[number].title, result.rows + result.target_rows)
+    return found
+
+
+def size_of(rows: int, *, is_alone: bool) -> Size:
     """Return what a table of about so many rows needs, with connections of its own or without."""
     if rows <= _SMALL_ROWS and not is_alone:
         return "small"
     return "medium" if rows <= _MEDIUM_ROWS else "large"
 
 
-class _Run(NamedTuple):
+class TablesRun(NamedTuple):
     """What the tables of one run share."""
 
     log: SharedLog
     limits: ForeignLimits
-    progress: RunProgress
-    compared: Callable[[OneTable], None]
+    show: Callable[
+        [str, int, int], None
+    ]  # gets the title of a table, and what `OneTable.show` gets
 
-    def result(self, choice: TableChoice) -> ForeignResult:
-        """Compare a table. Raises ConfigError for a choice that does not fit."""
+    def result(self, choice: TableChoice, compared: Callable[[OneTable], None]) -> ForeignResult:
+        """Compare a table; `compared` fills the result, and raises why it cannot be compared.
+
+        Raises ConfigError for a choice that does not fit.
+        """
         server, result = self.log.server, ForeignResult(choice.name, choice.shown_target)
 
         def show(done: int, total: int) -> None:
             server.require_open()
-            self.progress.read(choice.title, done, total)
+            self.show(choice.title, done, total)
 
         began = time.monotonic()
         try:
             rows = SourceRows(server, (choice.database, choice.table))
             try:
-                self.compared(OneTable(rows, self.log, choice, self.limits, result, show))
+                compared(OneTable(rows, self.log, choice, self.limits, result, show))
             except ConnectorError as error:
                 if error.code is foreign_errors.TABLE_CHANGED:
                     raise
@@ -142,15 +159,10 @@ class _Run(NamedTuple):
         except ConnectorError as error:
             result.error = error
         result.seconds = time.monotonic() - began
-        self.progress.end(choice.title, result.rows + result.target_rows)
         return result
 
-    def ended(self, queue: TableQueue[int, ForeignResult], most: int) -> dict[int, ForeignResult]:
-        """Return results by their numbers, until at most `most` are left; raises as `result`."""
-        return {table.name: table.compared.result() for table in queue.ended(most)}
 
-
-def _estimates(session: SelectSession, choices: Sequence[TableChoice]) -> dict[TableName, int]:
+def estimated_rows(session: SelectSession, choices: Sequence[TableChoice]) -> dict[TableName, int]:
     """Return about how many rows the tables have. Raises the errors of the session."""
     names = list(dict.fromkeys((choice.database, choice.table) for choice in choices))
     found = {}

@@ -119,6 +119,7 @@ class Settlement:
                 self._result.lag(self._named(candidates[digest]), verdict.age_us)
         if len(progress.found) <= room:
             self._result.unsettled += len(left)
+            self._result.open_keys |= left
         return progress.found
 
     def _is_open(self, look: Look, digest: Digest, key: RowKey, progress: _Progress) -> bool:
@@ -133,12 +134,14 @@ class Settlement:
             if verdict.since is None or not progress.follows(digest, verdict):
                 return verdict.again
             self._result.lacking.add(verdict.since)
+            self._result.open_keys[digest] = key
             return False
         proofs = progress.proofs[digest] = progress.proofs.get(digest, 0) + 1
         if proofs < (1 if self._sides.target.has_versions else _LOOKS_OF_FILES):
             return True
         progress.found[digest] = self._difference(look, digest, key, verdict)
         progress.lagging.pop(digest, None)
+        self._result.open_keys[digest] = key
         return False
 
     def _follows_absence(self, look: Look) -> bool:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from connector.binlog.event import Event
+from connector.binlog.events.rows import RowsEvent
 from connector.binlog.header import FIRST_POSITION, file_number
-from connector.binlog.transactions.transaction import changed_rows_in, transactions_of
+from connector.binlog.transactions.transaction import Transaction, changed_rows_in, transactions_of
 from connector.foundation.errors import SourceRefused
 from connector.replication import dump_errors
 from connector.replication.log_search import find_time, log_head
@@ -25,7 +27,7 @@ from connector.replication.start_point import StartPoint
 from connector.stream.snapshot.watermark import LogPosition
 from connector.stream.source.select_session import SelectSession
 from verification.foreign import foreign_errors
-from verification.foreign.log_states import Altered, LogStates, change_of, note_of, with_times
+from verification.foreign.log_states import Altered, Note, change_of, note_of, with_times
 from verification.foreign.row_states import Change
 from verification.foreign.source_server import SourceServer
 from verification.shared_looks import SharedLook
@@ -48,20 +50,49 @@ class LogBeginning(NamedTuple):
     reach_us: int  # the time since which it tells of everything, in microseconds
 
 
+class LogTaker(Protocol):
+    """Takes what the log has, one transaction after the other."""
+
+    @property
+    def names(self) -> tuple[str, str] | None:
+        """The database and the table whose rows it takes; None: it takes transactions alone."""
+        ...
+
+    def begin(self, transaction: Transaction) -> None:
+        """Begin with the next transaction."""
+        ...
+
+    def take_rows(self, event: Event, rows: RowsEvent, change: Change) -> None:
+        """Take the rows of an event. Raises EventError."""
+        ...
+
+    def take_note(self, note: Note, change: Change, altered: Altered | None) -> None:
+        """Take what a transaction tells of rows that it does not name."""
+        ...
+
+    def end(self) -> None:
+        """End with a transaction."""
+        ...
+
+    def finish(self) -> None:
+        """End with what was read. Raises why rows could not be read."""
+        ...
+
+
 @dataclass(eq=False, slots=True)
 class TableReading:
-    """What one table wants to know: its states after a position."""
+    """What one table wants to know: what comes after a position."""
 
-    states: LogStates
+    states: LogTaker
     position: str  # FILE:POSITION; after the reading, its end
     altered: Altered | None = None  # as `LogStates.take_note` has it
     file: str = ""  # the only file that is read; "": all up to the end of the log
     failure: Exception | None = None
 
-    def is_at(self, place: LogPosition) -> bool:
-        """Return whether a transaction that begins at `place` is wanted."""
-        start = LogPosition.parse(self.position)
-        return start is None or start <= place
+    @property
+    def place(self) -> LogPosition:
+        """The position, in the order of the log."""
+        return LogPosition.parse(self.position) or LogPosition(0, 0)
 
     def attempt(self, take: Callable[..., None], *given: object) -> None:
         """Let its states take something, unless they have failed before."""
@@ -121,10 +152,14 @@ class SharedLog:
         if reading.failure is not None:
             raise reading.failure
 
+    def read_all(self, readings: Sequence[TableReading]) -> None:
+        """Read what several tables want to know; each has its failure. Raises as `read`."""
+        self._looks.ask_all(readings)
+
     def _look(self, readings: Collection[TableReading]) -> dict[TableReading, None]:
         for file in {reading.file for reading in readings}:
             some = [reading for reading in readings if reading.file == file]
-            start = min(some, key=lambda reading: LogPosition.parse(reading.position) or (0, 0))
+            start = min(some, key=lambda reading: reading.place)
             with opened_log(self.server, start.position) as log:
                 # The end of the log was seen before.
                 end_us = self.server.time_us()
@@ -148,37 +183,63 @@ def read_log(
     one table raises is its `failure`. Raises the errors of a server, and EventError.
     """
     times: dict[tuple[str, int], int] = {}
-    file = readings[0].file
-    waiting, active = list(readings), []
+    file, active = readings[0].file, _Active(readings)
     for transaction in transactions_of(with_times(events, times)):
         if file and transaction.file != file:
             break
-        if waiting:
-            place = LogPosition(file_number(transaction.file), transaction.position)
-            active += [reading for reading in waiting if reading.is_at(place)]
-            waiting = [reading for reading in waiting if not reading.is_at(place)]
         committed = times.pop((transaction.file, transaction.position), 0)
+        active.begin(transaction)
         change = change_of(transaction, committed, end_us)
-        for own in active:
-            own.states.begin()
         while (event := transaction.next_event()) is not None:
-            _take(event, change, active, ignores_case=ignores_case)
-        for own in active:
-            own.attempt(own.states.end)
+            active.take(event, change, ignores_case=ignores_case)
+        active.end()
     for own in readings:
         own.attempt(own.states.finish)
 
 
-def _take(
-    event: Event, change: Change, active: Sequence[TableReading], *, ignores_case: bool
-) -> None:
-    rows = changed_rows_in(event)
-    if rows is not None:
-        for own in active:
-            own.attempt(own.states.take_rows, event, rows, change)
-    elif (note := note_of(event.body, ignores_case=ignores_case)) is not None:
-        for own in active:
-            own.attempt(own.states.take_note, note, change, own.altered)
+class _Active:
+    """The readings that have reached their positions. Of thousands of tables, few have rows."""
+
+    def __init__(self, readings: Sequence[TableReading]) -> None:
+        self._waiting = sorted(((own.place, own) for own in readings), key=itemgetter(0))
+        self._waiting.reverse()
+        self._all: list[TableReading] = []
+        self._of_tables: dict[tuple[str, str] | None, list[TableReading]] = {}
+        # Whether the transaction has a note, which each table has to know.
+        self._has_note = False
+
+    def begin(self, transaction: Transaction) -> None:
+        """Begin with a transaction."""
+        begun = self._all if self._has_note else self._of_tables.get(None, [])
+        for own in begun:
+            own.states.begin(transaction)
+        self._has_note = False
+        if not self._waiting:
+            return
+        place = LogPosition(file_number(transaction.file), transaction.position)
+        while self._waiting and self._waiting[-1][0] <= place:
+            _, own = self._waiting.pop()
+            self._all.append(own)
+            self._of_tables.setdefault(own.states.names, []).append(own)
+            own.states.begin(transaction)
+
+    def take(self, event: Event, change: Change, *, ignores_case: bool) -> None:
+        """Take an event."""
+        rows = changed_rows_in(event)
+        if rows is not None:
+            names = rows.table_map.schema, rows.table_map.table
+            for own in self._of_tables.get(names, ()):
+                own.attempt(own.states.take_rows, event, rows, change)
+        elif (note := note_of(event.body, ignores_case=ignores_case)) is not None:
+            self._has_note = True
+            for own in self._all:
+                own.attempt(own.states.take_note, note, change, own.altered)
+
+    def end(self) -> None:
+        """End with the transaction."""
+        if self._has_note:
+            for own in self._all:
+                own.attempt(own.states.end)
 
 
 def require_row_log(session: SelectSession) -> None:

@@ -27,6 +27,9 @@ from verification.foreign.source_rows import SourceRows
 
 # Of older files that are read to say since when rows differ.
 _HISTORY_BYTES: Final = 256 << 20
+_US: Final = 1_000_000
+# Clocks of servers go in steps.
+_MARGIN_SECONDS: Final = 2
 
 
 class SourceLog:
@@ -42,7 +45,8 @@ class SourceLog:
         self._source = source
         self._names = source.schema.database, source.schema.table
         self._rows = LoggedRows(source.selected.schema, mapping)
-        self._since = log.since()
+        # The definition of the table may be older than the lag.
+        self._since = min(log.since(), source.described_us / _US - _MARGIN_SECONDS)
         self._position = ""
         self._states = self._new_states(frozenset())
 

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import Field, ValidationError
 
@@ -13,7 +13,7 @@ from connector.binlog.table_filter import TableFilter
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.secrets_in_urls import url_without_secrets
 from connector.foundation.settings import settings_errors
-from connector.foundation.settings.sections import Section
+from connector.foundation.settings.sections import LogSettings, Section, VerifySettings
 from connector.stream.snapshot.copy_requests import names_ignore_case
 from connector.stream.snapshot.table_plan import followed_tables
 from connector.stream.source.select_session import SelectSession
@@ -92,6 +92,8 @@ class _TableSection(Section):
 
 class _TablesFile(Section):
     tables: list[_TableSection] = Field(min_length=1)
+    verify: VerifySettings = Field(default_factory=VerifySettings)
+    log: LogSettings = Field(default_factory=LogSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,14 @@ class TableChoice:
         return _KINDS[kind](self.shown_target, place)
 
 
+class TablesFile(NamedTuple):
+    """The file of --tables; `verify` and `log` are of --forever."""
+
+    tables: Sequence[TableChoice] = ()
+    verify: VerifySettings = VerifySettings()
+    log: LogSettings = LogSettings()
+
+
 def read_choice(text: str) -> TableChoice:
     """Read `shop.orders=delta:/lake/orders`; raises ConfigError for another form."""
     name, equals, target = text.partition("=")
@@ -147,11 +157,11 @@ def read_choice(text: str) -> TableChoice:
     return _choice(text, name, target)
 
 
-def read_choices(path: Path) -> list[TableChoice]:
+def read_tables_file(path: Path) -> TablesFile:
     """Read the file of --tables. Raises ConfigError for one that cannot be used."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-        tables = _TablesFile.model_validate(document).tables
+        file = _TablesFile.model_validate(document)
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(foreign_errors.TABLES_FILE, path=path, why=str(error)) from error
     except ValidationError as error:
@@ -160,10 +170,14 @@ def read_choices(path: Path) -> list[TableChoice]:
             for found in error.errors(include_input=False)
         )
         raise ConfigError(foreign_errors.TABLES_FILE, path=path, why=why) from error
-    return [
+    if file.verify.repair:
+        why = "verify.repair: nothing repairs tables of other programs"
+        raise ConfigError(foreign_errors.TABLES_FILE, path=path, why=why)
+    tables = [
         replace(_choice(f"{own.table}={own.target}", own.table, own.target), columns=own.columns)
-        for own in tables
+        for own in file.tables
     ]
+    return TablesFile(tables, file.verify, file.log)
 
 
 def matching(session: SelectSession, choices: Sequence[TableChoice]) -> Iterator[TableChoice]:
@@ -194,6 +208,16 @@ def matching(session: SelectSession, choices: Sequence[TableChoice]) -> Iterator
             known.add((database, table))
             known_targets.add(named)
             yield replace(choice, database=database, table=table, target=target)
+
+
+def require_one_target(choices: Sequence[TableChoice]) -> None:
+    """Raise ConfigError for a table with several targets, whose figures would have one name."""
+    known = set()
+    for choice in choices:
+        if choice.name in known:
+            text, why = f"{choice.name}={choice.target}", "with --forever, a table has one target"
+            raise _wrong(text, why)
+        known.add(choice.name)
 
 
 def _stored_names(session: SelectSession) -> dict[tuple[str, str], tuple[str, str]]:

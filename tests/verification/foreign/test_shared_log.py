@@ -45,6 +45,7 @@ def events(*statements: str) -> Iterator[Event]:
 
 def changes(own: TableReading) -> list[str]:
     """The places of the changes of the key."""
+    assert isinstance(own.states, LogStates)
     own.states.complete()
     states = own.states.of_keys.get(KEY)
     return [] if states is None else [change.place for change in states.changes[1:] if change]
@@ -59,6 +60,7 @@ def test_each_table_has_what_follows_its_position() -> None:
     assert changes(late) == ["binlog.000001:1200"]
     assert changes(other) == ["binlog.000001:1100"]
     assert changes(later) == []
+    assert isinstance(early.states, LogStates)
     assert early.states.of_keys[KEY].values == [UNKNOWN, None, None]
 
 

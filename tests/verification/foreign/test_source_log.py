@@ -48,6 +48,7 @@ def of_table(log: SharedLog) -> SourceLog:
     schema = mirrored.TableSchema("shop", "orders", "", PackedSequence(0, 0), ())
     source: Any = SimpleNamespace(
         schema=schema,
+        described_us=10**15,
         selected=SimpleNamespace(schema=TableSchema("shop", "orders", "", (), ())),
         patience=Patience(RetrySettings(), 60),
     )
