@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from functools import partial
 from threading import Event
 from typing import Literal, cast
 
@@ -17,21 +16,13 @@ from pydantic import SecretStr
 
 from benchmarks.pace import DATABASE, TABLE
 from benchmarks.stack import PASSWORD, USER
-from connector.foundation.settings.sections import (
-    RetrySettings,
-    SnapshotSettings,
-    SourceSettings,
-    TlsSettings,
-)
-from connector.stream.snapshot.source_pace import SourcePace
-from connector.stream.source.select_session import SelectSession
+from connector.foundation.settings.sections import SnapshotSettings, SourceSettings, TlsSettings
 from verification.checksum_rounds import ROWS_OF_A_RANGE
-from verification.checksums import ServerChecksums, lender_of
+from verification.checksums import ServerChecksums
 from verification.foreign.source_rows import SourceRows
+from verification.foreign.source_server import SourceServer
 from verification.key_ranges import KeyRanges
-from verification.patience import Patience
 from verification.row_text import RowText
-from verification.same_server import SameServer
 
 
 def main() -> None:
@@ -43,14 +34,10 @@ def main() -> None:
         host=host, port=int(port), user=USER, password=SecretStr(PASSWORD), server_id=5801,
         tls=TlsSettings(mode="disabled", get_server_public_key=True),
     )  # fmt: skip
-    pace = SourcePace(SnapshotSettings(pace=cast("Literal['adaptive', 'full']", sys.argv[3])))
-    patience = Patience(RetrySettings(), 5.0)
-    server = SameServer(partial(SelectSession, source))
+    snapshot = SnapshotSettings(pace=cast("Literal['adaptive', 'full']", sys.argv[3]))
     table = TABLE.rpartition(".")[2]
-    with (
-        SourceRows(server, patience, (DATABASE, table), pace) as rows,
-        lender_of(rows.open_session, pace.settings.connections) as sessions,
-    ):
+    with SourceServer(source, snapshot, 5.0) as server:
+        rows = SourceRows(server, (DATABASE, table))
         text = RowText.of(rows.session, rows.schema, list(rows.schema.by_name))
         key = rows.key_number
         assert text is not None
@@ -58,7 +45,7 @@ def main() -> None:
         low = np.arange(1, int(sys.argv[2]), ROWS_OF_A_RANGE[0])
         ranges = KeyRanges(low, low + ROWS_OF_A_RANGE[0] - 1)
         name = rows.selected.quoted_name
-        with ServerChecksums(sessions.lent, pace, name, key, text) as sums:
+        with ServerChecksums(server.sessions.lent, server.pace, name, key, text) as sums:
             while not ended.is_set():
                 for _, some in sums.begin(ranges, ROWS_OF_A_RANGE[0]):
                     if ended.is_set():
