@@ -16,6 +16,7 @@ from connector.foundation.ecs import as_ecs
 from connector.foundation.errors.message import visible_fields, visible_json
 from connector.foundation.errors.secrets_in_urls import value_without_secrets
 from connector.foundation.line_bounds import bound_entry
+from connector.foundation.line_output import line_output
 from connector.foundation.settings.configuration import load_settings, world_readable_warning
 from connector.foundation.settings.sections import LogSettings, Settings
 
@@ -66,7 +67,7 @@ def configure_logging(
         wrapper_class=structlog.make_filtering_bound_logger(
             level if events is None else min(level, logging.INFO)
         ),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(line_output(sys.stderr)),
         cache_logger_on_first_use=False,
     )
     # The Kafka client's own log repeats our errors; it helps to find a fault.

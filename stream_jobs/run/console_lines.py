@@ -24,6 +24,7 @@ from rich.text import Text
 from connector.foundation.errors.message import Message, visible, visible_fields
 from connector.foundation.errors.secrets_in_urls import value_without_secrets, without_secrets
 from connector.foundation.formatting import duration
+from connector.foundation.line_output import line_output
 from stream_jobs.log_lines import line_time
 from stream_jobs.run.status_lines import StatusLines
 
@@ -87,7 +88,9 @@ def open_lines(out: TextIO, wanted: object, name: object = None) -> StatusLines:
 
     Lines in JSON have the `name` of the configuration, unless it is no text.
     """
-    return StatusLines(out, _text(name)) if wanted == "json" else TerminalLines(out)
+    if wanted == "json":
+        return StatusLines(line_output(out), _text(name))
+    return TerminalLines(out)
 
 
 def _text(name: object) -> str | None:
