@@ -8,6 +8,9 @@ names. So after a loss of power a commit that remains is whole and finds its fil
 seconds old, and then its table says from where the changes have to be applied again; before records
 of these changes are deleted, the names are synced, too. A sync costs half a millisecond on an idle
 disk; without it, a table could be left with empty files.
+
+A folder that somebody moves away while the job runs is not made again for a commit, which would be
+lost when it is moved back.
 """
 
 import errno
@@ -16,9 +19,9 @@ import os
 import stat
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import pyarrow as pa
@@ -39,6 +42,12 @@ class LocalStorage:
     """The files below the folder `root`."""
 
     root: str
+    # Folders that were there.
+    _found: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        """Return what a worker gets, who comes to few folders."""
+        return type(self), (self.root,)
 
     def read(self, path: str) -> bytes | None:
         return self.read_part(path, 0, -1)
@@ -89,8 +98,11 @@ class LocalStorage:
         return True
 
     def list(self, folder: str, start_after: str = "") -> Iterator[StoredFile]:
+        full = self._full(folder)
         try:
-            yield from sorted(self._walk(self._full(folder), "", start_after))
+            files = sorted(self._walk(full, "", start_after))
+            self._found.add(full)
+            yield from files
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
@@ -157,8 +169,7 @@ class LocalStorage:
                     if stat.S_ISREG(facts.st_mode):
                         yield StoredFile(name, facts.st_size, facts.st_mtime_ns // 1_000_000)
 
-    @staticmethod
-    def _temporary(full: str, content: bytes | memoryview) -> str:
+    def _temporary(self, full: str, content: bytes | memoryview) -> str:
         """Write `content` next to `full`, under a name that readers of Delta ignore."""
         folder, name = os.path.split(full)
         temporary = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
@@ -166,8 +177,9 @@ class LocalStorage:
         try:
             file = os.open(temporary, flags, 0o666)
         except FileNotFoundError:
-            os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+            self._make(folder)
             file = os.open(temporary, flags, 0o666)
+        self._found.add(folder)
         try:
             rest = memoryview(content)
             while rest:
@@ -179,6 +191,15 @@ class LocalStorage:
         finally:
             os.close(file)
         return temporary
+
+    def _make(self, folder: str) -> None:
+        """Make a folder; raises FileNotFoundError if one was there, and somebody has taken it."""
+        known = folder
+        while known not in self._found and known != self.root:
+            known = os.path.dirname(known)  # noqa: PTH120
+        if known in self._found and not os.path.isdir(known):  # noqa: PTH112
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103
 
 
 # Buckets of S3, by everybody's name and by Hadoop's, containers of Azure, by a name alone or with

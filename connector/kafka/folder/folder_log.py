@@ -38,12 +38,13 @@ class FolderLog:
         now_ms: Callable[[], int] = CLOCK.now_ms,
         segment_bytes: int = SEGMENT_BYTES,
     ) -> None:
-        """Take the folder's lock, and read what it has; the folder is made if it is missing.
+        """Take the folder's lock, and read what it has; the folder is made in one that exists.
 
         Raises FolderInUse, or SinkRefused if the folder or its log cannot be used.
         """
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Where it was moved away with all that it is in, no empty log takes its place.
+            folder.mkdir(mode=0o700, exist_ok=True)
             lock_file = files.lock(folder)
             self._lock_file: int | None = lock_file
             try:

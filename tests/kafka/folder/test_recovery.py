@@ -524,6 +524,13 @@ def test_a_folder_that_cannot_be_used_is_refused(
         "of this process read and write the folder, and keep room on its disk"
     )
 
+    with pytest.raises(SinkRefused) as caught:
+        FolderLog(tmp_path / "moved" / "log")
+    assert caught.value.text == text_of(
+        folder_errors.UNUSABLE, folder=tmp_path / "moved" / "log", why="No such file or directory"
+    )
+    assert not (tmp_path / "moved").exists()
+
     def no_locks(descriptor: int, operation: int) -> None:
         del descriptor, operation
         raise OSError(37, "No locks available")

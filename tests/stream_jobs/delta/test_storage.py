@@ -21,8 +21,8 @@ def storage(tmp_path: Path) -> LocalStorage:
     return LocalStorage(str(tmp_path))
 
 
-def put(storage: LocalStorage, writer: int) -> bool:
-    return storage.put_if_absent("t/_delta_log/0.json", str(writer).encode() * 10_000)
+def put(root: str, writer: int) -> bool:
+    return LocalStorage(root).put_if_absent("t/_delta_log/0.json", str(writer).encode() * 10_000)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def put(storage: LocalStorage, writer: int) -> bool:
 )
 def test_one_of_many_writers_of_a_file_wins(storage: LocalStorage, pool: type[Executor]) -> None:
     with pool() as executor:
-        won = list(executor.map(put, [storage] * 16, range(16)))
+        won = list(executor.map(put, [storage.root] * 16, range(16)))
     assert won.count(True) == 1
     assert storage.read("t/_delta_log/0.json") == str(won.index(True)).encode() * 10_000
     assert [file.name for file in storage.list("t")] == ["_delta_log/0.json"]
@@ -161,3 +161,34 @@ def test_a_folder_that_cannot_be_written_to_is_told_at_once(
     (tmp_path / "file").touch()
     with pytest.raises(MirrorError, match=r"M502.*/file/_binlog-connector-\w+: Not a directory"):
         LocalStorage(str(tmp_path / "file")).verify()
+
+
+@pytest.mark.parametrize("taken", ["", "shop", "shop/t", "shop/t/_delta_log"])
+def test_a_folder_that_was_taken_away_is_not_made_again(tmp_path: Path, taken: str) -> None:
+    root = tmp_path / "mirror"
+    storage = LocalStorage(str(root))
+    # At the start of a job, and what it has found there.
+    storage.verify()
+    storage.put_if_absent("shop/t/_delta_log/0.json", b"0")
+    (root / taken).rename(tmp_path / "away")
+    for write in (storage.write, storage.put_if_absent):
+        with pytest.raises(MirrorError) as caught:
+            write("shop/t/_delta_log/1.json", b"1")
+        path = f"{root}/shop/t/_delta_log/1.json"
+        facts = {"path": path, "said": "No such file or directory"}
+        assert caught.value.text == text_of(delta_errors.STORAGE_FAILED, **facts)
+    assert not (root / taken).exists()
+    (tmp_path / "away").rename(root / taken)
+    storage.put_if_absent("shop/t/_delta_log/1.json", b"1")
+    assert [each.name for each in storage.list("shop/t/_delta_log")] == ["0.json", "1.json"]
+
+
+def test_a_table_that_was_read_and_taken_away_is_not_made_again(tmp_path: Path) -> None:
+    LocalStorage(str(tmp_path)).write("t/_delta_log/0.json", b"0")
+    storage = LocalStorage(str(tmp_path))
+    assert [each.name for each in storage.list("t/_delta_log")] == ["0.json"]
+    (tmp_path / "t").rename(tmp_path / "away")
+    assert list(storage.list("t/_delta_log")) == []
+    with pytest.raises(MirrorError, match="No such file"):
+        storage.put_if_absent("t/_delta_log/1.json", b"1")
+    assert not (tmp_path / "t").exists()
