@@ -47,7 +47,7 @@ class LineOutput:
 
 
 def line_output(out: TextIO) -> TextIO:
-    """Return an output for lines in the place of `out`, if this is a file of the system."""
+    """Return an output for lines instead of `out`, if this is a file of the system."""
     try:
         return cast("TextIO", LineOutput(out.fileno(), out.encoding))
     except OSError:

@@ -163,13 +163,13 @@ LOG_GONE = ErrorCode(
     "put it back; if it is lost, choose another folder, which gets a copy of all tables: "
     "binlog-connector up {url} --to OTHER",
     cause="The log has the position in the source, and changes that the tables may lack. Somebody "
-    "has moved or deleted it.",
+    "has moved or deleted it, perhaps with the whole lake.",
     example={"folder": "lake", "log": "lake/_cdc/log", "url": "mysql://cdc@db:3306"},
 )
 DISK_FULL = notice(
     "C275",
     "{folder}: the disk is full, so changes wait at the source",
-    "make room; both programs go on by themselves",
+    "make room; both programs go on by themselves, or with the next start of `up`",
     cause="Log and tables are on the disk of the lake. Nothing is lost while the source keeps its "
     "binary log.",
     example={"folder": "lake"},
@@ -218,4 +218,20 @@ NETWORK = configuration_error(
     "choose a folder on a local disk as --to",
     cause="Other machines can mount such a file system, and two machines could then write one log.",
     example={"folder": "/mnt/share/lake", "kind": "nfs4"},
+)
+UNWRITABLE = ErrorCode(
+    "C281",
+    "{folder}: {program} has ended with exit code {exit_code}, because its disk takes no files: "
+    "{why}",
+    "make room on the disk, or repair it and mount it for writing; then start `up` again: it goes "
+    "on where it stopped",
+    cause="Log and tables are on the disk of the lake. When it was full or read-only, one of the "
+    "two programs could not go on, and the other one was ended, too. Nothing is lost while the "
+    "source keeps its binary log.",
+    example={
+        "folder": "lake",
+        "program": "the Spark job",
+        "exit_code": 1,
+        "why": "Read-only file system",
+    },
 )

@@ -41,6 +41,8 @@ _PATH: Final = "--to"
 _TIMEOUT: Final = "connect_timeout_seconds"
 # A batch of the Spark job needs some files of a few KB each.
 _ROOM_BYTES: Final = 1024 * 1024
+# More than a file system may have left in a block that is used.
+_PROBE_BYTES: Final = 64 * 1024
 
 # Each batch and each commit costs CPU however little it has. At 500 changes a second on five
 # tables, rows are readable after 0.3 s with these; half of both would save 0.1 s, for a third more
@@ -276,9 +278,26 @@ class LakeFolder:
     @property
     def problem(self) -> Message | None:
         """What keeps the programs from writing now, if the lake itself can see it."""
-        if disk_usage(self.path).free >= _ROOM_BYTES:
+        try:
+            free = disk_usage(self.path).free
+        except FileNotFoundError:
+            # It was moved away, which is said of its log.
+            return None
+        if free >= _ROOM_BYTES:
             return None
         return Message(lake_errors.DISK_FULL, {"folder": self.path})
+
+    def refusal(self) -> str | None:
+        """Return why the disk takes no file now, in the words of the system; None if it does."""
+        probe = self.state / "probe"
+        try:
+            try:
+                probe.write_bytes(bytes(_PROBE_BYTES))
+            finally:
+                probe.unlink(missing_ok=True)
+        except OSError as error:
+            return error.strerror
+        return None
 
     def files(self) -> dict[Path, str]:
         """Return the configuration files of the programs, which the user may have changed."""

@@ -207,6 +207,10 @@ class LakePipeline:
             facts["exit_code"] = f"{exit_code} ({by.name}{why})"
             facts["tail"] = log_tail(log, program.begins_at)
             return DefiniteError(lake_errors.ENDED, **facts)
+        if (refusal := self.folder.refusal()) is not None:
+            # What it has said last may not be in its log.
+            facts = {"folder": self.folder.path, "program": name, "exit_code": exit_code}
+            return DefiniteError(lake_errors.UNWRITABLE, **facts, why=refusal)
         words = last_words(log, program.begins_at)
         facts["tail"] = str(words)
         code = None if words.code is None else codes().get(words.code)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import resource
 import shutil
+import signal
 import socket
 import threading
 import time
@@ -337,6 +339,8 @@ def test_a_full_disk_is_said_once_until_there_was_room(
         monkeypatch.setattr(lake_folder, "_ROOM_BYTES", 0)
         lines.show()
     assert capsys.readouterr() == ("", "")
+    folder.path.rename(folder.path.with_name("moved"))
+    assert folder.problem is None
 
 
 @pytest.mark.parametrize(
@@ -363,3 +367,27 @@ def test_a_terminal_shows_the_last_cut_above_the_state(
     first, *others = drawn(pipeline)
     assert first == f"last cut  1: {said}"
     assert "● streaming" in "\n".join(others)
+
+
+def test_a_program_that_ends_on_a_disk_without_room_names_the_disk(
+    folder: LakeFolder,
+) -> None:
+    pipeline = LakePipeline(folder)
+    process = GuardedProcess(["sh", "-c", "exit 1"], folder.job_lines, {})
+    assert process.wait(10.0)
+    pipeline._programs["the Spark job"] = Program(process, folder.job_lines, 0)
+    assert folder.refusal() is None
+    assert not (folder.state / "probe").exists()
+    # As on a full disk: the system takes no byte of a file.
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(DefiniteError) as raised:
+            pipeline.check()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    facts = {"folder": folder.path, "program": "the Spark job", "exit_code": 1}
+    assert str(raised.value) == shown(lake_errors.UNWRITABLE, **facts, why="File too large")
+    assert not (folder.state / "probe").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import uuid
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -47,6 +48,29 @@ class Shop:
 
     def drop(self) -> None:
         self.execute(f"DROP DATABASE {self.name}", f"DROP USER {self.name}@'%'")
+
+    @contextmanager
+    def load(self) -> Iterator[None]:
+        """Change the orders all the time, some hundred times a second."""
+        ended = threading.Event()
+
+        def change() -> None:
+            with connect(self.server.endpoint, self.name) as connection:
+                cursor = connection.cursor()
+                number = 100
+                while not ended.wait(0.005):
+                    number += 1
+                    cursor.execute(f"INSERT INTO orders VALUES ({number}, '{'x' * 40}')")
+                    cursor.execute(f"UPDATE orders SET note = '{number}' WHERE id <= 100")
+                    cursor.execute(f"DELETE FROM orders WHERE id = {number - 50}")
+
+        thread = threading.Thread(target=change)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
     @property
     def url(self) -> str:

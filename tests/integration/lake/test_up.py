@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from deltalake.exceptions import TableNotFoundError
 from connector.foundation.settings.configuration import load_settings
 from connector.lake import lake_errors, mirror
 from connector.lake.demo.stack import read_mirror
+from local_stack.server import free_port
 from tests.foundation.errors.texts import shown
 from tests.integration.harness import wait_until
 from tests.integration.lake.shop import (
@@ -28,6 +30,7 @@ from tests.integration.lake.shop import (
     up,
 )
 from tests.length import FULL
+from tests.stream_jobs.iceberg.readers import pyiceberg_rows
 
 pytestmark = pytest.mark.server
 
@@ -87,6 +90,36 @@ def test_tables_follow_a_source_until_sigterm_and_the_same_command_goes_on(
     assert "2 equal" in done.stdout
     assert rows(lake, shop) == [{"id": 1, "note": "changed"}, {"id": 3, "note": "three"}]
     assert read_mirror(lake / shop.name / "later").num_rows == 1
+
+
+@pytest.mark.skipif(not FULL, reason="half a minute with Spark; `make test-all` runs it")
+@pytest.mark.spark
+def test_a_lake_of_both_formats_shows_its_page_at_the_address_that_was_chosen(
+    shop: Shop, tmp_path: Path
+) -> None:
+    shop.grant()
+    lake, log, address = tmp_path / "lake", tmp_path / "up.log", f"127.0.0.1:{free_port()}"
+    arguments = (shop.url, "--to", lake, "--format", "both", "--listen", address)
+    table = lake / "_iceberg" / shop.name / "orders"
+    with running(log, *arguments) as process:
+        hint = table / "metadata" / "version-hint.text"
+        wait_until(hint.exists, log.read_text, PATIENCE_SECONDS)
+        with urllib.request.urlopen(f"http://{address}/", timeout=5) as answer:
+            assert f"{shop.name}.orders" in answer.read().decode()
+        shop.execute(f"INSERT INTO {shop.name}.orders VALUES (3, 'three')")
+
+        def published() -> list[int]:
+            assert process.poll() is None, log.read_text()
+            return sorted(row[0] for row in pyiceberg_rows(table))
+
+        wait_until(lambda: published() == [1, 2, 3], log.read_text, PATIENCE_SECONDS)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 0
+    assert [row["id"] for row in rows(lake, shop)] == [1, 2, 3]
+    done = up(*arguments, "--once", "--verify")
+    assert done.returncode == 0, done.stdout + done.stderr
+    other = up(*arguments[:-1], f"127.0.0.1:{free_port()}", "--once")
+    assert (other.returncode, lake_errors.OTHER_LAKE.code in other.stderr) == (2, True)
 
 
 def test_what_cannot_be_followed_is_refused_before_anything_is_written(
