@@ -143,7 +143,8 @@ def _up(folder: Path, environment: Path, command: str) -> tuple[list[str], float
         readable = _first_row(lake / "shop" / "orders", terminal)
         terminal.read(_SHOWN_S)
         terminal.interrupt()
-    return terminal.lines(), readable
+    # As in the folder of a user.
+    return [line.replace(f"{folder}/", "") for line in terminal.lines()], readable
 
 
 def _first_row(table: Path, terminal: Terminal) -> float:
