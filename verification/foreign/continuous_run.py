@@ -25,6 +25,7 @@ from verification.continuous_run import report_defect
 from verification.digests import Digest
 from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
 from verification.foreign.foreign_report import ForeignResult
+from verification.foreign.log_gaps import LogGaps
 from verification.foreign.logged_keys import SettledEnd
 from verification.foreign.run import OneTable, TablesRun, compare, estimated_rows, size_of
 from verification.foreign.settlement import Sides
@@ -80,6 +81,8 @@ class ForeignContinuousRun:
         # Of its log: everything before it was read.
         self._position = ""
         self._in_vain = 0
+        # Because of what every round compares all rows.
+        self._gaps = LogGaps()
 
     def run(self) -> NoReturn:
         """Go round until KeyboardInterrupt. Raises ConfigError for choices that do not fit."""
@@ -164,6 +167,10 @@ class ForeignContinuousRun:
         if not at.transactions:
             # Nobody knows which changes of the log it has.
             return RoundStart(at, "")
+        self._take_gaps(log.gaps(anew=True))
+        if self._gaps.setting:
+            self._position = ""
+            return RoundStart(at, "")
         begin = self._position or log.beginning(log.since()).position
         end = SettledEnd(at, server.session.identity.flavour)
         own = TableReading(end, begin)
@@ -180,6 +187,21 @@ class ForeignContinuousRun:
                 chain.position = ""
         self._position = end.end_of(begin, own.position)
         return RoundStart(at, self._position)
+
+    def _take_gaps(self, gaps: LogGaps) -> None:
+        """Compare all rows of the tables of which the log may lack changes."""
+        hidden = sorted(name for name in self._chains if gaps.hide(name))
+        if gaps != self._gaps and hidden:
+            names = [".".join(name) for name in hidden[:_NAMED_MAX]]
+            _log.warning(
+                "each round compares all rows: the log lacks changes",
+                setting=gaps.setting or "foreign keys",
+                tables=names,
+                count=len(hidden),
+            )
+        self._gaps = gaps
+        for name in hidden:
+            self._chains[name].position = ""
 
     def _begin(
         self, name: TableName, start: RoundStart, run: TablesRun, queue: Queue, rows: int

@@ -91,6 +91,10 @@ class LogStates:
         is_whole = altered is None
         if not isinstance(note, Statement):
             self._xa(note, change, is_whole=is_whole)
+        elif note.kind is StatementKind.DML:
+            if is_whole:
+                self._rows.flush(self._take)
+                self._add_to_all(UNKNOWN, change)
         elif note.kind in ROLLBACKS or self._is_named(note):
             self._statement(note, change, altered)
 
@@ -193,7 +197,9 @@ def note_of(body: EventBody, *, ignores_case: bool) -> Note | None:
     if kind in _CHANGES_COLUMNS or kind is StatementKind.TRUNCATE:
         statement.resolve(body.schema, lower_case=ignores_case)
         return statement
-    return statement if kind in ROLLBACKS else None
+    # Without a table, it has changed rows that nobody knows: a session logs statements.
+    is_hidden = kind is StatementKind.DML and not statement.tables
+    return statement if kind in ROLLBACKS or is_hidden else None
 
 
 def is_named(names: tuple[str, str], statement: Statement, *, ignores_case: bool) -> bool:

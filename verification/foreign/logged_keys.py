@@ -1,8 +1,8 @@
 """What a round of `--forever` wants of the log: the keys that it names, and where the next begins.
 
 Rows of an XA transaction are in the log when it is prepared, and change at its XA COMMIT, which
-names no keys. Such a commit, and a statement that changes the table, demand a comparison of all
-rows.
+names no keys. Such a commit, a statement that changes the table, and one that was logged in place
+of its rows, demand a comparison of all rows.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import numpy as np
 from connector.binlog.event import Event
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.gtid import Gtid, GtidSet, MariadbGtid, MariadbGtidSet
-from connector.binlog.statement import Statement
+from connector.binlog.statement import Statement, StatementKind
 from connector.binlog.transactions.transaction import Transaction
 from verification.digests import Digest, keys_by_digest
 from verification.foreign.column_mapping import ColumnMapping
@@ -62,10 +62,10 @@ class LoggedKeys:
         del change, altered
         if not isinstance(note, Statement):
             self._xa(note)
-        elif note.kind not in ROLLBACKS and is_named(
-            self.names, note, ignores_case=self._ignores_case
-        ):
-            self.needs_all_rows = True
+        elif note.kind not in ROLLBACKS:
+            self.needs_all_rows |= note.kind is StatementKind.DML or is_named(
+                self.names, note, ignores_case=self._ignores_case
+            )
 
     def end(self) -> None:
         """End with a transaction."""

@@ -7,6 +7,9 @@ changed, the log has all states.
 A row that lags is looked at until it is equal, or has another of its older values: then the target
 follows. If it stays as it is for longer than the lag, it is stale.
 
+Where the log may lack changes, each key is read at the source, too, and differs only if both sides
+stay as they are for longer than the lag.
+
 While a server is away, nobody can write to the target. So no row differs until the lag is over once
 more after that.
 """
@@ -68,6 +71,15 @@ class _Progress(NamedTuple):
     found: dict[Digest, RowDifference]
     lagging: dict[Digest, Verdict]
     proofs: dict[Digest, int]  # how often a key was seen to differ, one look after the other
+    # How both sides are, and since when, in seconds of the clock of this process.
+    seen: dict[Digest, tuple[float, list[Value], Value]]
+
+    def stays_since(self, digest: Digest, rows: list[Value], value: Value) -> float:
+        """Note how the target and the source are; return since when both have been so."""
+        known = self.seen.get(digest)
+        if known is None or known[1:] != (rows, value):
+            known = self.seen[digest] = time.monotonic(), rows, value
+        return known[0]
 
     def follows(self, digest: Digest, verdict: Verdict) -> bool:
         """Note a verdict; return whether the target has a newer value of a row that lags."""
@@ -94,7 +106,7 @@ class Settlement:
         Raises the errors of reading.
         """
         left = dict(candidates)
-        progress = _Progress({}, {}, {})
+        progress = _Progress({}, {}, {}, {})
         patience = self._sides.patience
         end_us = 0
         while left:
@@ -127,7 +139,12 @@ class Settlement:
         rows = [look.values[place] for place in look.places.get(digest, ())]
         reach = self._sides.log.reach_us
         verdict = judge(rows, look.states[digest], look.moment, self._lag_us, reach)
-        if verdict.kind is not None and self._follows_absence(look):
+        if self._sides.log.lacks_changes:
+            since = progress.stays_since(digest, rows, look.states[digest].values[-1])
+            is_late = look.began - since > self._lag_us / _US
+        else:
+            is_late = True
+        if verdict.kind is not None and (not is_late or self._follows_absence(look)):
             verdict = AGAIN
         if verdict.kind is None:
             progress.proofs.pop(digest, None)
@@ -167,7 +184,7 @@ class Settlement:
         asked = {
             digest: key
             for digest, key in left.items()
-            if digest not in known or log.hides(digest, settled_us)
+            if log.lacks_changes or digest not in known or log.hides(digest, settled_us)
         }
         read = self._read(asked)
         # What the SELECT may have seen is in the log by now.

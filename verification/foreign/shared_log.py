@@ -27,6 +27,7 @@ from connector.replication.start_point import StartPoint
 from connector.stream.snapshot.watermark import LogPosition
 from connector.stream.source.select_session import SelectSession
 from verification.foreign import foreign_errors
+from verification.foreign.log_gaps import LogGaps, read_gaps
 from verification.foreign.log_states import Altered, Note, change_of, note_of, with_times
 from verification.foreign.row_states import Change
 from verification.foreign.source_server import SourceServer
@@ -117,6 +118,7 @@ class SharedLog:
         self._turn = Lock()
         self._first = self.since()
         self._beginning: LogBeginning | None = None
+        self._gaps: LogGaps | None = None
 
     def since(self) -> float:
         """Return the time from which on a table that is compared now needs the log.
@@ -141,6 +143,20 @@ class SharedLog:
                 known = LogBeginning(wanted, f"{start.file}:{start.position}", reach_us)
                 self._beginning = known
         return known
+
+    def gaps(self, *, anew: bool = False) -> LogGaps:
+        """Return what the log lacks, as it was when it was looked for, or `anew`.
+
+        Raises the errors of a server, and SourceUnavailable if another one answers.
+        """
+        with self._turn:
+            if anew or self._gaps is None:
+                self._gaps = self.server.patience.again(self._read_gaps)
+            return self._gaps
+
+    def _read_gaps(self) -> LogGaps:
+        with connected(self.server) as connection:
+            return read_gaps(connection)
 
     def read(self, reading: TableReading) -> None:
         """Read what one table wants to know.

@@ -60,6 +60,11 @@ class SourceLog:
         """The time that the log reaches back, in microseconds since 1970."""
         return self._beginning.reach_us
 
+    @cached_property
+    def lacks_changes(self) -> bool:
+        """Whether the log may lack changes of the table. Raises the errors of a server."""
+        return self._log.gaps().hide(self._names)
+
     def states(self, wanted: frozenset[Digest]) -> States:
         """Return the states of these keys up to the end of the log; of those that changed.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from deltalake import write_deltalake
 
@@ -79,13 +80,21 @@ class Table:
 
 @contextmanager
 def compared(
-    endpoint: Endpoint, database: str, folder: Path, *arguments: str, hours: float = 12
+    endpoint: Endpoint,
+    database: str,
+    folder: Path,
+    *arguments: str,
+    hours: float = 12,
+    before: tuple[str, ...] = (),
+    key: str = "",
 ) -> Iterator[tuple[Table, Forever]]:
     """Yield a table that a process compares all the time, after its first comparison."""
     table = Table(endpoint, database, folder / "t")
     values = ", ".join(f"({number}, 'first')" for number in range(300))
     table.execute(
-        "CREATE TABLE t (id INT PRIMARY KEY, note VARCHAR(40))", f"INSERT INTO t VALUES {values}"
+        *before,
+        f"CREATE TABLE t (id INT PRIMARY KEY, note VARCHAR(40){key})",
+        f"INSERT INTO t VALUES {values}",
     )
     table.write()
     port = free_port()
@@ -212,6 +221,36 @@ def test_what_the_log_does_not_name_is_compared_as_a_whole(
         gtids = table.gtids()
         wait_until(lambda: through(process, table)["transactions"] == gtids, process.output)
         assert process.figures("t")["differences"] == 0
+
+
+def cascades_are_seen(endpoint: Endpoint, database: str, folder: Path) -> None:
+    values = ", ".join(f"({number})" for number in range(300))
+    before = "CREATE TABLE parent (id INT PRIMARY KEY)", f"INSERT INTO parent VALUES {values}"
+    key = ", FOREIGN KEY (id) REFERENCES parent (id) ON DELETE CASCADE"
+    parents = pa.table({"id": pa.array(range(300), pa.int64())})
+    write_deltalake(folder / "parent", parents)
+    with compared(endpoint, database, folder, before=before, key=key) as (table, process):
+        # The log has no trace of the row of the child, which the target keeps.
+        table.execute("DELETE FROM parent WHERE id = 7")
+        write_deltalake(folder / "parent", parents.filter(pc.field("id") != 7), mode="overwrite")
+        wait_until(lambda: process.figures("t")["differences"] == 1, process.output)
+        (told, *_) = process.lines("row differs")
+        assert (told["cdc.kind"], told["cdc.key"]) == ("surplus", {"id": 7})
+        assert process.lines("each round compares all rows: the log lacks changes")
+        table.write()
+        wait_until(lambda: process.figures("t")["differences"] == 0, process.output)
+
+
+def test_what_foreign_keys_cascade_is_seen(
+    mysql_server: MysqlServer, database: str, tmp_path: Path
+) -> None:
+    cascades_are_seen(mysql_server.endpoint, database, tmp_path)
+
+
+def test_what_foreign_keys_cascade_is_seen_on_mariadb(
+    mariadb_server: MariadbServer, mariadb_database: str, tmp_path: Path
+) -> None:
+    cascades_are_seen(mariadb_server.endpoint, mariadb_database, tmp_path)
 
 
 def whole(process: Forever) -> list[dict[str, Any]]:

@@ -97,6 +97,10 @@ def test_the_end_of_an_xa_transaction_without_its_start_hides_all_rows(verb: str
     assert (change.place, change.committed_us) == ("binlog.000001:1000", 9_000_000)
 
 
+def test_a_statement_in_place_of_its_rows_hides_all_rows() -> None:
+    assert states_of("UPDATE orders SET price = 1")[KEY].values == [UNKNOWN, UNKNOWN]
+
+
 def test_an_xa_transaction_ends_no_other_one() -> None:
     starts = [
         text

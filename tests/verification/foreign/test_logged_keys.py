@@ -77,6 +77,9 @@ def test_the_keys_of_all_rows_are_collected_over_readings() -> None:
         ("DROP DATABASE db", True),
         ("TRUNCATE other", False),
         ("ROLLBACK", False),
+        # A session that logs statements: any table may have changed.
+        ("UPDATE t SET name = 'b'", True),
+        ("CREATE TABLE other SELECT 1", False),
         # What it has changed is not known.
         ("XA COMMIT X'61',X'',1", True),
         ("XA ROLLBACK X'61',X'',1", True),

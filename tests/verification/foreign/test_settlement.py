@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _US = 1_000_000
 LAG = 60.0
+WITNESS: Any = {"hides": lambda *_: False, "reach_us": 0, "lacks_changes": False}
 
 
 class _Clock:
@@ -84,7 +85,7 @@ def test_after_an_absence_a_target_has_the_time_of_the_lag_to_follow(
     old, new = (mapping.values(rows(note))[0] for note in ("old", "new"))
     change = Change(995 * _US, "binlog.000001:4", 995 * _US)
     states = {digest: KeyStates([old, new], [None, change])}
-    log: Any = SimpleNamespace(states=lambda _: states, hides=lambda *_: False, reach_us=0)
+    log: Any = SimpleNamespace(states=lambda _: states, **WITNESS)
     result = ForeignResult("shop.t", target.name)
     patience = Patience(RetrySettings(initial_seconds=0.001, max_seconds=0.002), 600.0)
     sides = Sides(source, target, mapping, log, patience)
@@ -129,9 +130,38 @@ def test_a_target_that_follows_lacks_the_changes_after_the_value_that_it_has(
     values: list[Value] = [mapping.values(rows(note))[0] for note in ("old", "mid", "new")]
     changes = [Change(at * _US, f"binlog.000001:{at}", at * _US) for at in (995, 996)]
     states = {digest: KeyStates(values, [None, *changes])}
-    log: Any = SimpleNamespace(states=lambda _: states, hides=lambda *_: False, reach_us=0)
+    log: Any = SimpleNamespace(states=lambda _: states, **WITNESS)
     result = ForeignResult("shop.t", target.name)
     sides = Sides(source, target, mapping, log, Patience(RetrySettings(), 600.0))
     assert Settlement(sides, LAG, result).settle({digest: (1,)}, 1000) == {}
     assert result.lagging_rows == 1
     assert result.lacking == ({changes[1]} if last == "mid" else set())
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_what_the_log_lacks_is_no_difference_before_the_lag_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, follows: bool
+) -> None:
+    clock = _Clock()
+    monkeypatch.setattr(settlement, "time", clock)
+    target = _Following(tmp_path, *["old"] * 5, *(["new"] if follows else []))
+    target.refresh()
+    source: Any = SimpleNamespace(
+        schema=schema(column("id", "int", key=1), column("note", "text")),
+        no_rows=rows("new").slice(0, 0),
+        rows_of=lambda _: iter([rows("new")]),
+        server_time_us=lambda: int(clock.now * _US),
+    )
+    mapping = MappingGuess(source, target, TableChoice("shop", "t", target.name, {})).mapping()
+    (digest,) = digest_pairs(mapping.keys(rows("new")))
+    old = mapping.values(rows("old"))[0]
+    # The last change that the log has made the row that the target has.
+    change = Change(1, "binlog.000001:4", 1)
+    states = {digest: KeyStates([None, old], [None, change])}
+    log: Any = SimpleNamespace(states=lambda _: states, **{**WITNESS, "lacks_changes": True})
+    result = ForeignResult("shop.t", target.name)
+    sides = Sides(source, target, mapping, log, Patience(RetrySettings(), 600.0))
+    found = Settlement(sides, LAG, result).settle({digest: (1,)}, 1000)
+    assert [each.kind for each in found.values()] == ([] if follows else ["different"])
+    assert follows == (clock.now <= 1000 + LAG)
+    assert result.unsettled == 0

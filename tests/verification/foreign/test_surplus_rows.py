@@ -62,7 +62,9 @@ def test_one_scan_finds_the_keys_of_many_groups(
         server_time_us=lambda: 0,
     )
     # It tells of everything in the time that the target may lag.
-    log: Any = SimpleNamespace(states=lambda _: {}, hides=lambda *_: False, reach_us=-(10**9))
+    log: Any = SimpleNamespace(
+        states=lambda _: {}, hides=lambda *_: False, lacks_changes=False, reach_us=-(10**9)
+    )
     mapping = MappingGuess(source, target, TableChoice("shop", "t", target.name, {})).mapping()
     target.scans.clear()
     result = ForeignResult("shop.t", target.name)
