@@ -142,6 +142,7 @@ def opened_loading(
         is_same = own.progress.schema_id == schema.schema_id
         is_same = is_same and is_same_table(table, schema.schema_id, known)
         is_same = is_same and not _is_of_earlier_server(known.watermark, session, moment)
+        is_same = is_same and not _is_of_earlier_version(known)
         is_left = known.end is not None and is_on_earlier_server(known.end, moment)
         if is_left:
             _refuse_earlier_server(session, moment)
@@ -197,6 +198,12 @@ def _is_of_earlier_server(
     """
     server = session.identity.server_uuid
     return not is_proven_by_gtids(watermark) and watermark.server != server == moment.server_uuid
+
+
+def _is_of_earlier_version(load: TableLoad) -> bool:
+    """Return whether an earlier version has read rows, and did not keep what its SELECTs saw."""
+    has_rows = any(part.last or part.done for part in load.parts)
+    return load.seen is None and has_rows and is_proven_by_gtids(load.watermark)
 
 
 def _refuse_earlier_server(session: SelectSession, moment: DeliveredPosition) -> None:

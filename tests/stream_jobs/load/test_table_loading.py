@@ -223,3 +223,26 @@ def test_a_load_catches_up_on_its_server(loads: Loads, delivered: DeliveredPosit
     loading = loads.open("server")
     assert loading is not None
     assert loading.load == READ
+
+
+def test_a_load_of_an_earlier_version_begins_again(loads: Loads) -> None:
+    """Nobody knows what the SELECTs have seen whose rows it has committed."""
+    gtid = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-7"
+    loads.delivered = LATER._replace(gtid=gtid)
+    watermark = replace(MOMENT, gtid=gtid)
+    known = replace(LOAD, watermark=watermark, parts=(LoadPart(last=("37",)),), rows=5)
+    loads.create(known)
+    loading = loads.open("other")
+    assert loading is not None
+    assert (loading.load.rows, loading.load.parts) == (0, (LoadPart(),))
+
+
+@pytest.mark.parametrize("gtid", [None, "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-7"])
+def test_a_load_goes_on_if_it_knows_what_was_seen(loads: Loads, gtid: str | None) -> None:
+    """Or if nothing was read; or if one server alone can tell it, which is asked at the end."""
+    watermark = replace(MOMENT, server="other", gtid=gtid)
+    known = replace(LOAD, watermark=watermark, seen=gtid, parts=(LoadPart(last=("37",)),), rows=5)
+    loads.create(known)
+    loading = loads.open("other")
+    assert loading is not None
+    assert loading.load == known
