@@ -64,6 +64,14 @@ SEVERAL_SERVERS = table_failure(
     cause="Ranges may be read at several servers if each can prove that it has everything that the "
     "topics had when the load began. Only MySQL's GTIDs can prove this.",
 )
+FILTERS = table_failure(
+    "M329",
+    "{server} has replication filters, so rows may be missing there: {filters}",
+    "name a server without filters in first_load.url and first_load.replicas",
+    cause="A replica logs a transaction that it filters as an empty one, with its GTID. So its "
+    "GTIDs say that it has everything, and its tables do not have it.",
+    example={"filters": "Replicate_Ignore_Table=erp.orders"},
+)
 ROW = frame("a row of {table}: {why}")
 ON_WORKER = frame("on the worker {worker}: {why}")
 URL = frame("first_load.url: {why}")

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from connector.binlog.gtid import GtidSet
 from connector.foundation.errors.message import Message, Words
+from connector.replication.server.replication_status import replica_status_query
 from connector.stream.snapshot import watermark
 from connector.stream.source.select_session import SelectSession
 from stream_jobs.cuts.state_topics import DeliveredPosition
@@ -52,12 +53,38 @@ def refuse_own_transactions(session: SelectSession, moment: DeliveredPosition) -
         raise MirrorError(load_errors.OWN_TRANSACTIONS, server=session.name, gtids=own)
 
 
+def refuse_filters(session: SelectSession, moment: DeliveredPosition) -> None:
+    """Raise MirrorError if a replica may lack rows that the topics have, in spite of its GTIDs."""
+    identity = session.identity
+    if not is_proven_by_gtids(moment) or not is_replica(identity.server_uuid, moment):
+        return
+    if filters := replication_filters(session):
+        raise MirrorError(load_errors.FILTERS, server=session.name, filters=filters)
+
+
+def is_replica(server: str, moment: DeliveredPosition) -> bool:
+    """Return whether a server is another one than the connector's, as far as is known."""
+    return moment.server_uuid not in ("", server)
+
+
+def replication_filters(session: SelectSession) -> str:
+    """Return the filters of all channels of a MySQL replica; mostly none."""
+    channels = session.query(replica_status_query(session.identity))
+    filters = {
+        f"{name}={value}": None
+        for row in channels
+        for name, value in row.items()
+        if name.startswith("Replicate_") and value
+    }
+    return " ".join(filters)
+
+
 def own_gtids(executed: str, server: str, moment: DeliveredPosition) -> str:
     """Return what a server has executed that the topics will never have; mostly nothing.
 
     These are transactions of servers of which the topics have nothing, or of a replica itself.
     """
-    if moment.gtid is None or moment.server_uuid in ("", server):
+    if moment.gtid is None or not is_replica(server, moment):
         return ""
     known = GtidSet.parse(moment.gtid)
     own = []

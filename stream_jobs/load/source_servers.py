@@ -29,6 +29,7 @@ from stream_jobs.load.server_state import (
     executed_gtids,
     in_words_of_url,
     is_proven_by_gtids,
+    refuse_filters,
     refuse_late,
     refuse_own_transactions,
 )
@@ -57,6 +58,8 @@ class SourceServer:
         # Why it is left out, and until when.
         self.problem: Message | None = None
         self.not_before = 0.0
+        # Whether another thread has left it out, and the session is to be closed.
+        self.is_left = False
         self._settings = settings
         self._session: SelectSession | None = None
         self._executed = GtidSet()
@@ -81,11 +84,13 @@ class SourceServer:
                 session.close()
                 raise
             self._session = session
+            # A server that comes back may have less.
+            self._executed = GtidSet()
             self._looked_at, self._late_since = -inf, None
         return self._session
 
     def close(self) -> None:
-        """End the session; any thread may do this."""
+        """End the session; only the thread that hands out ranges may do this."""
         if self._session is not None:
             self._session.close()
 
@@ -140,9 +145,8 @@ class SourceServers:
         """
         self._refuse_several(moment)
         if len(self._servers) == 1:
-            session = self.first.session()
-            refuse_own_transactions(session, moment)
-            return session
+            self._join(self.first, moment)
+            return self.first.session()
         gtid_set = moment.gtid or ""
         # Those that have to be waited for come last.
         for waits in (False, True):
@@ -174,10 +178,12 @@ class SourceServers:
         while not closing.is_set():
             turns = []
             for number, server in enumerate(self._usable()):
-                joins = len(self._servers) > 1 and not server.is_open
-                newest = moment() if joins else None
+                newest = None if server.is_open else moment()
                 try:
-                    if joins:
+                    if not server.is_open:
+                        if newest is None:
+                            # Nobody can tell whether its rows may be read.
+                            continue
                         self._join(server, newest)
                     if len(self._servers) == 1 or server.has(watermark.gtid or ""):
                         seconds, room = server.pace.turn(server.session())
@@ -196,13 +202,20 @@ class SourceServers:
         return None
 
     def leave_out(self, server: SourceServer, problem: Message) -> bool:
-        """Read at other servers for a while; return False if there is no other one."""
+        """Read at other servers for a while; return False if there is no other one.
+
+        Any thread may do this.
+        """
         if len(self._servers) == 1:
             return False
-        server.close()
+        now = CLOCK.monotonic()
         with self._lock:
+            if server.not_before > now:
+                # Another range has said why.
+                return True
             known, server.problem = server.problem, problem
-            server.not_before = CLOCK.monotonic() + RETRY_SECONDS
+            server.not_before = now + RETRY_SECONDS
+            server.is_left = True
         if known is None or known.shown_code is not problem.shown_code:
             said = errors.fields(in_words_of_url(problem))
             self._tell("load_leaves_server", server=server.address, **said)
@@ -222,17 +235,28 @@ class SourceServers:
         if known is not None:
             self._tell("load_returns_to_server", server=server.address)
 
-    def _join(self, server: SourceServer, moment: DeliveredPosition | None) -> None:
+    def _join(self, server: SourceServer, moment: DeliveredPosition) -> None:
         """Log in, and raise MirrorError if the rows of a server may be others."""
         session = server.session()
-        if session.identity.flavour != "mysql":
-            raise MirrorError(load_errors.OTHER_SERVER, server=session.name)
-        if moment is not None:
+        try:
+            if len(self._servers) > 1 and session.identity.flavour != "mysql":
+                raise MirrorError(load_errors.OTHER_SERVER, server=session.name)
+            refuse_filters(session, moment)
             refuse_own_transactions(session, moment)
+        except errors.ConnectorError:
+            # The next look asks again.
+            server.close()
+            raise
 
     def _usable(self) -> list[SourceServer]:
         """Return the servers that are not left out now; raises if there is none."""
         now = CLOCK.monotonic()
+        with self._lock:
+            left = [server for server in self._servers if server.is_left]
+            for server in left:
+                server.is_left = False
+        for server in left:
+            server.close()
         with self._lock:
             usable = [server for server in self._servers if server.not_before <= now]
         if not usable:

@@ -11,7 +11,7 @@ from connector.stream.snapshot.watermark import LogPosition
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.errors import MirrorError
 from stream_jobs.load import load_errors
-from stream_jobs.load.server_state import delivered_position, own_gtids
+from stream_jobs.load.server_state import delivered_position, own_gtids, refuse_filters
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.tables.load_state import SourceMoment
 
@@ -55,3 +55,26 @@ def test_transactions_that_the_topics_never_get_are_named() -> None:
     assert own_gtids(f"{source}:1-7,{replica}:1-4", replica, known) == f"{replica}:4"
     # The source has no transactions of its own.
     assert own_gtids(f"{source}:1-9,{foreign}:4", source, moment) == ""
+
+
+def test_a_replica_with_filters_is_refused_in_spite_of_its_gtids() -> None:
+    source, replica = (f"{digit * 8}-71ca-11e1-9e33-c80aa9429562" for digit in "ab")
+    bound = PackedSequence(0, 0)
+    moment = DeliveredPosition("mysql", f"{source}:1-7", "", bound, server_uuid=source)
+    channels = [
+        {"Source_Host": "a", "Replicate_Do_DB": "", "Replicate_Ignore_Table": "shop.t"},
+        {"Source_Host": "b", "Replicate_Do_DB": "", "Replicate_Ignore_Table": ""},
+    ]
+    session = session_on(replica)
+    session.identity.version_number = (8, 4, 0)
+    session.query = lambda _: channels
+    with pytest.raises(MirrorError) as caught:
+        refuse_filters(session, moment)
+    assert caught.value.code is load_errors.FILTERS
+    assert caught.value.message.facts["filters"] == "Replicate_Ignore_Table=shop.t"
+    channels[0]["Replicate_Ignore_Table"] = ""
+    refuse_filters(session, moment)
+    # The log of the connector's own server has what its tables have.
+    channels[0]["Replicate_Do_DB"] = "shop"
+    session.identity.server_uuid = source
+    refuse_filters(session, moment)

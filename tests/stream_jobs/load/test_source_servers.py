@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.foundation.errors import SourceUnavailable
+from connector.foundation.errors.message import Message
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.replication import dump_errors
 from stream_jobs.cuts.state_topics import DeliveredPosition
@@ -36,6 +37,7 @@ class Server:
         )
         self.executed = f"{UUID}:1-7"
         self.is_away = False
+        self.filters = ""
 
     def open(self) -> Any:
         if self.is_away:
@@ -49,6 +51,8 @@ class Server:
     def query(self, sql: str) -> list[dict[str, str]]:
         if "WAIT_FOR_EXECUTED" in sql:
             return [{"timed_out": "1" if self.executed.endswith("-6") else "0"}]
+        if "REPLICA STATUS" in sql:
+            return [{"Replicate_Do_DB": self.filters}]
         if "gtid_executed" in sql:
             return [{"found": self.executed}]
         return [{"File": "log.000001", "Position": "4"}]
@@ -151,3 +155,56 @@ def test_several_servers_need_gtids_of_mysql(fleet: Fleet) -> None:
         with pytest.raises(MirrorError) as caught:
             fleet.servers.session_at(moment)
         assert caught.value.code is load_errors.SEVERAL_SERVERS
+
+
+def test_a_replica_with_filters_is_left_out_until_it_has_none(fleet: Fleet) -> None:
+    fleet.known[1].filters = "shop"
+    assert fleet.ports(3) == [1, 1, 1]
+    assert fleet.told == [("load_leaves_server", "db:2", load_errors.FILTERS.code)]
+    fleet.known[1].filters = ""
+    fleet.now += 30.0
+    assert fleet.ports(2) == [1, 2]
+
+
+def test_the_only_server_is_refused_if_it_is_a_replica_with_filters(fleet: Fleet) -> None:
+    fleet.known[0].identity.server_uuid = UUID.replace("3", "5")
+    fleet.known[0].filters = "shop"
+    source = SourceSettings(host="db", port=1, server_id=1)
+    servers = SourceServers([source], SnapshotSettings(pace="full"), fleet.tell)
+    for _ in range(2):
+        with pytest.raises(MirrorError) as caught:
+            servers.session_at(MOMENT)
+        assert caught.value.code is load_errors.FILTERS
+        with pytest.raises(MirrorError) as caught:
+            servers.with_room(WATERMARK, lambda: MOMENT, Event())
+        assert caught.value.code is load_errors.FILTERS
+
+
+def test_a_range_that_fails_leaves_the_session_to_its_thread(fleet: Fleet) -> None:
+    """And the first reason stays until the server is tried again."""
+    fleet.ports(2)
+    closing = Event()
+    server = fleet.servers.with_room(WATERMARK, lambda: MOMENT, closing)
+    assert server is fleet.servers.first
+    session: Any = server.session()
+    problem = Message(dump_errors.SERVER_CLOSED, {"server": "x"})
+    assert fleet.servers.leave_out(server, problem)
+    assert not session.is_closed
+    assert fleet.servers.leave_out(server, Message(load_errors.LAGS, {"server": "x"}))
+    assert server.problem == problem
+    assert fleet.told == [("load_leaves_server", "db:1", problem.code.code)]
+    assert fleet.ports(1) == [2]
+    assert session.is_closed
+    # It comes back with less, and with transactions of its own.
+    fleet.known[0].executed = f"{UUID}:1-6"
+    fleet.now += 30.0
+    assert fleet.ports(2) == [2, 2]
+
+
+def test_a_server_is_not_read_unless_the_topics_tell_what_they_have(fleet: Fleet) -> None:
+    closing = Event()
+
+    def moment() -> None:
+        closing.set()
+
+    assert fleet.servers.with_room(WATERMARK, moment, closing) is None
