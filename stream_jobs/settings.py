@@ -276,7 +276,7 @@ class LoadSettings(ServerLogin):
 
     # More servers that have the rows, with the login and the options of the URL.
     replicas: list[values.ServerAddress] = Field(default=[])
-    # Ranges that are read at a time, over all workers.
+    # Ranges that are read at a time, over all workers and servers.
     connections: Annotated[int, Field(ge=1, le=256)] = 4
     # Rows that one task reads, about; they become one data file.
     range_rows: Annotated[int, Field(ge=1, le=10_000_000)] = 500_000

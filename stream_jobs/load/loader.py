@@ -14,6 +14,7 @@ from connector.foundation import errors
 from connector.foundation.errors.message import Message
 from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
+from connector.replication.read_pace import CHUNK_SECONDS
 from connector.stream.snapshot.source_pace import Read
 from connector.stream.source.select_session import SelectSession
 from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
@@ -25,6 +26,7 @@ from stream_jobs.load.range_task import RangeJob, RangeResult, open_session
 from stream_jobs.load.server_state import (
     current_moment,
     in_words_of_url,
+    is_replica,
     own_gtids,
     refuse_own_transactions,
 )
@@ -119,9 +121,14 @@ class Loader:
                 server = self._servers.with_room(watermark, self._loads.moment, self._closing)
                 if server is None:
                     return True
-                read = stack.enter_context(server.pace.read(server.session(), self._closing, kind))
             except errors.ConnectorError as error:
                 self._put_off([loading.wanted.topic], error.message)
+                return True
+            try:
+                read = stack.enter_context(server.pace.read(server.session(), self._closing, kind))
+            except errors.ConnectorError as error:
+                if not self._servers.leave_out(server, error.message):
+                    self._put_off([loading.wanted.topic], error.message)
                 return True
             if self._closing.is_set():
                 return True
@@ -220,8 +227,11 @@ class Loader:
         topic = loading.wanted.topic
         with turn:
             try:
+                # If this fails, nobody knows how long the task has read.
+                read.unpaid_seconds = CHUNK_SECONDS
                 result = self._run(self._job(loading, place, server, read.statement_rows))
                 read.rows, read.own_rest_seconds = result.rows, result.rested_seconds
+                read.unpaid_seconds = result.unpaid_seconds
                 problem = self._problem_of_server(server, result)
                 if problem is None:
                     self._take(loading, place, result)
@@ -244,6 +254,9 @@ class Loader:
         moment = self._loads.moment()
         if result.seen is None or moment is None:
             return None
+        if result.filters and is_replica(result.server, moment):
+            facts = {"server": f"source {server.address}", "filters": result.filters}
+            return Message(load_errors.FILTERS, facts)
         own = own_gtids(result.seen, result.server, moment)
         if not own:
             return None

@@ -10,13 +10,14 @@ a SELECT is left as soon as the range has enough bytes.
 A Python worker keeps its session for the next range.
 """
 
-from collections.abc import Callable, Hashable, Mapping
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from socket import gethostname
 from threading import Event
+from time import sleep
 from typing import Any, Final
 
 import pyarrow as pa
@@ -50,6 +51,7 @@ from stream_jobs.load.server_state import (
     executed_gtids,
     in_words_of_url,
     refuse_late,
+    replication_filters,
 )
 from stream_jobs.source.sequence import HI, LO
 from stream_jobs.source.table_schema import OWN_PREFIX
@@ -70,7 +72,7 @@ class RangeJob:
     place: int  # of the part in the load
     rows_max: int  # about
     statement_rows: int  # at most in one SELECT
-    rests: float  # after each SELECT, so many times what it took
+    rests: float  # between SELECTs, so many times what they took
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class RangeResult:
     files: tuple[DataFile, ...] = ()
     # How long the task has rested between SELECTs.
     rested_seconds: float = 0.0
+    # How long its SELECTs took for which it has not rested.
+    unpaid_seconds: float = 0.0
     # Whether the table is another one than that of the load.
     is_changed: bool = False
     problem: Message | None = None
@@ -90,6 +94,7 @@ class RangeResult:
     server: str = ""  # its UUID
     # The GTIDs that the SELECTs may have seen, if GTIDs tell what a server has.
     seen: str | None = None
+    filters: str = ""  # of the server's replication
 
 
 def load_range(job: RangeJob) -> RangeResult:
@@ -102,15 +107,17 @@ def load_range(job: RangeJob) -> RangeResult:
         facts = {"worker": gethostname(), "why": in_words_of_url(error.message)}
         problem = Message(load_errors.ON_WORKER, facts)
         return RangeResult(part, problem=problem, is_of_server=True)
+    rests = _Rests(job.rests)
     try:
-        return _load(job, part, session)
+        result = _load(job, part, session, rests)
     except errors.ConnectorError as error:
         close_sessions()
-        return RangeResult(part, problem=error.message, is_of_server=_is_of_server(error))
+        result = RangeResult(part, problem=error.message, is_of_server=_is_of_server(error))
     except DEFECT_TYPES as error:
         close_sessions()
         name = f"{job.database}.{job.table}"
-        return RangeResult(part, problem=table_defect(name, error).message)
+        result = RangeResult(part, problem=table_defect(name, error).message)
+    return replace(result, rested_seconds=rests.rested_seconds, unpaid_seconds=rests.unpaid_seconds)
 
 
 # Another table would meet the same problem. 1227, ER_SPECIFIC_ACCESS_DENIED_ERROR, is about a right
@@ -130,7 +137,7 @@ def _is_of_server(error: errors.ConnectorError) -> bool:
     return error.code in _OF_SERVER
 
 
-def _load(job: RangeJob, part: LoadPart, session: SelectSession) -> RangeResult:
+def _load(job: RangeJob, part: LoadPart, session: SelectSession, rests: "_Rests") -> RangeResult:
     delivered = delivered_position(session, job.load.watermark)
     if delivered.gtid_set is not None:
         # A replica that lags may have the table as it was before.
@@ -140,18 +147,21 @@ def _load(job: RangeJob, part: LoadPart, session: SelectSession) -> RangeResult:
         return RangeResult(part, is_changed=True)
     reader = _Reader(job, session, table, delivered)
     done = False
-    while reader.has_room and not done:
-        done = reader.read()
+    while not done and reader.has_room and rests.take():
+        with rests.statement():
+            done = reader.read()
     if session.is_closed:
         session = _same_session(job, session)
     if SelectedTable.describe(session, job.database, job.table) != table:
         return RangeResult(part, is_changed=True)
-    seen = None if delivered.gtid_set is None else executed_gtids(session)
+    seen, filters = None, ""
+    if delivered.gtid_set is not None:
+        seen, filters = executed_gtids(session), replication_filters(session)
     files = _write(job, pa.concat_tables(reader.pieces)) if reader.pieces else ()
     last = tuple(cell.hex() for cell in reader.after)
     read = LoadPart(part.low, part.high, last, done)
     server = session.identity.server_uuid
-    return RangeResult(read, reader.rows, files, reader.rested_seconds, server=server, seen=seen)
+    return RangeResult(read, reader.rows, files, server=server, seen=seen, filters=filters)
 
 
 def _same_session(job: RangeJob, closed: SelectSession) -> SelectSession:
@@ -176,6 +186,40 @@ _RESTING_SECONDS_MAX: Final = 10.0
 _limits: dict[Hashable, int] = {}
 
 
+class _Rests:
+    """The rests between the SELECTs of one range, which let others have their turn.
+
+    A range ends where it has no time for the next one, which the driver takes after it.
+    """
+
+    def __init__(self, times: float) -> None:
+        self.rested_seconds = 0.0
+        self.unpaid_seconds = 0.0
+        self._times = times
+        # The pace is known for the beginning alone, so a range does not last long at a low one.
+        self._until = CLOCK.monotonic() + _RESTING_SECONDS_MAX if times else inf
+
+    @contextmanager
+    def statement(self) -> Iterator[None]:
+        """Count how long a SELECT takes, also if it fails."""
+        began = CLOCK.monotonic()
+        try:
+            yield
+        finally:
+            self.unpaid_seconds += CLOCK.monotonic() - began
+
+    def take(self) -> bool:
+        """Rest for what was read; return False if there is no time, for the rest or for more."""
+        seconds = self._times * self.unpaid_seconds
+        if seconds and CLOCK.monotonic() + seconds >= self._until:
+            return False
+        sleep(seconds)
+        self.rested_seconds += seconds
+        if self._times:
+            self.unpaid_seconds = 0.0
+        return True
+
+
 class _EnoughError(Exception):
     """The range has all bytes that it may have, and the SELECT has more."""
 
@@ -191,7 +235,6 @@ class _Reader:
         delivered: watermark.DeliveredPosition,
     ) -> None:
         self.rows = 0
-        self.rested_seconds = 0.0
         # What was read, with the columns of the mirror.
         self.pieces: list[pa.Table] = []
         self._part = job.load.parts[job.place]
@@ -206,14 +249,11 @@ class _Reader:
         self._delivered = delivered
         # A worker that is to end is killed.
         self._closing = Event()
-        # The pace is known for the beginning alone, so a range does not last long at a low one.
-        self._until = CLOCK.monotonic() + _RESTING_SECONDS_MAX if job.rests else inf
 
     @property
     def has_room(self) -> bool:
         """Whether the range may have more rows."""
-        is_full = self.rows >= self._job.rows_max or self._bytes >= self._job.task.bytes_max
-        return not is_full and CLOCK.monotonic() < self._until
+        return self.rows < self._job.rows_max and self._bytes < self._job.task.bytes_max
 
     def read(self) -> bool:
         """Read the next rows; return whether they are the last ones of the part."""
@@ -238,10 +278,6 @@ class _Reader:
         rows, size = self.rows - rows, self._bytes - size
         fitting = _CHUNK_BYTES * max(1, rows) // max(1, size)
         _limits[name] = max(1, min(chunk_rows(2 * limit, rows, seconds), fitting))
-        rest = self._job.rests * seconds
-        if rest:
-            self._closing.wait(rest)
-            self.rested_seconds += rest
         return is_last
 
     def _select(self, limit: int, lock: str) -> None:

@@ -58,6 +58,8 @@ class Read:
     paid_seconds: float = 0.0
     # How long the reader has rested by itself, for as long as the pace asks.
     own_rest_seconds: float = 0.0
+    # How long it has read without a rest; None for a reader that does not rest by itself.
+    unpaid_seconds: float | None = None
 
     @property
     def is_divided(self) -> bool:
@@ -150,7 +152,9 @@ class SourcePace:
             with self._lock:
                 now = CLOCK.monotonic()
                 seconds = read.paid_seconds + now - resumed - read.own_rest_seconds
-                paid = seconds if read.own_rest_seconds else read.paid_seconds
+                paid = read.paid_seconds
+                if read.unpaid_seconds is not None:
+                    paid = max(0.0, seconds - read.unpaid_seconds)
                 # Rows of short statements take longer for that alone.
                 kind = kind, read.is_divided
                 self._law.end(kind, read.rows, seconds, now, tables=read.tables, paid=paid)

@@ -39,7 +39,7 @@ class KeyColumn:
     # in chunks. False if the key has only the beginning of the value, or compares it otherwise.
     ordered: bool
     type: str  # as in the schema
-    charset: str  # for text: the server's name of the collation
+    charset: str  # for text: the server's name of the character set
     packed_type: str  # MariaDB's UUID, INET4 or INET6, else ""
     declared: str  # name, type and collation: if they change, the order of the keys may change
     # How many values there are of an ENUM or a SET, if they are few, else 0.

@@ -197,6 +197,29 @@ def test_rows_of_a_server_that_gets_transactions_of_its_own_are_not_taken(fleet:
         assert "wrong" not in str(pq.read_table(file).to_pylist())
 
 
+def test_rows_of_a_replica_that_gets_filters_are_not_taken(fleet: Fleet) -> None:
+    """Its GTIDs say that it has what it has thrown away."""
+    table = f"{fleet.stream.database}.t"
+
+    def leave_out(count: int) -> None:
+        if count == 5:
+            fleet.pair.stop_replication()
+            fleet.pair.on_replica(f"CHANGE REPLICATION FILTER REPLICATE_IGNORE_TABLE = ({table})")
+            fleet.pair.start_replication()
+            fleet.stream.execute("UPDATE t SET name = 'x' WHERE id >= 0")
+            fleet.pair.wait_for_replica()
+
+    fleet.before = leave_out
+    with fleet.connector() as connector:
+        fleet.await_load(connector)
+        lines = fleet.run()
+        assert of_servers(lines) == [("load_leaves_server", load_errors.FILTERS.code)]
+        assert fleet.replica.port in fleet.read
+        wait_until_settled(fleet.stream.broker, fleet.stream.prefix)
+        fleet.run()
+        fleet.assert_equal()
+
+
 def test_if_no_server_can_be_read_the_table_waits(fleet: Fleet) -> None:
     fleet.pair.stop_replication()
     fleet.stream.execute("UPDATE t SET name = 'x' WHERE id < 9")
