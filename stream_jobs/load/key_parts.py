@@ -24,7 +24,7 @@ from typing import Final
 
 from connector.foundation.errors import SourceRefused
 from connector.replication.protocol.result_set import CellRows
-from connector.stream.snapshot.keyset import in_bounds, key_order, select_rows
+from connector.stream.snapshot.keyset import in_bounds, key_order
 from connector.stream.snapshot.table_state import KeyBounds
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
@@ -152,13 +152,17 @@ class _Keys:
         """
         conditions, equal = self._bounds(part)
         order = key_order(self._columns[max(equal, depth) :], direction)
-        sql = select_rows(self._table, [*conditions, *more], "")
+        # Without the other columns, which may be large.
+        names = ", ".join(column.selected for column in self._columns)
+        every = " AND ".join([*conditions, *more])
+        where = f" WHERE {every}" if every else ""
+        sql = f"SELECT {names} FROM {self._table.quoted_name}{where} {order} LIMIT 1"  # noqa: S608 - quoted names
         received = CellRows()
-        self._session.read_rows(f"{sql} {order} LIMIT 1", received)
+        self._session.read_rows(sql, received)
         if not received.count:
             return None
-        cells = SelectedCells(received, len(self._table.schema.columns))
-        return cells.of_last(self._places)
+        width = len(self._columns)
+        return SelectedCells(received, width).of_last(range(width))
 
     def _bounds(self, part: LoadPart) -> tuple[list[str], int]:
         return in_bounds(self._columns, KeyBounds(part.low, part.high))

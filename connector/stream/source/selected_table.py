@@ -44,6 +44,8 @@ class KeyColumn:
     declared: str  # name, type and collation: if they change, the order of the keys may change
     # How many values there are of an ENUM or a SET, if they are few, else 0.
     value_count: int = 0
+    # What a SELECT reads to get a cell of the value.
+    selected: str = ""
 
     def text(self, cell: bytes) -> str:
         """Return a value as text for a person, from its cell in `Chunk.last_key`."""
@@ -239,6 +241,7 @@ def _key_column(
             filter(None, (column["name"], row["definition"] or kind, row["collation"]))
         ),
         value_count=_value_count(column),
+        selected=_expression(column, row),
     )
 
 

@@ -279,6 +279,17 @@ def test_a_table_with_any_key_has_many_parts(tables: Tables) -> None:
     assert (few, large) == ({}, {})
 
 
+def test_no_question_reads_other_columns_than_those_of_the_key(tables: Tables) -> None:
+    """A row may have megabytes, and there are hundreds of questions."""
+    tables.create("payload LONGBLOB, m BIGINT, k INT, PRIMARY KEY (k, m)")
+    tables.fill("REPEAT('x', 1000), n, 7")
+    table = tables.describe()
+    parts = tables.parts(table)
+    assert len(parts) > 8
+    assert not [sql for sql in tables.session.asked if "payload" in sql]
+    assert sum(tables.read(table, parts)) == ROWS
+
+
 # By type: the SQL of the n-th value, of some hundreds.
 VALUES: dict[str, Callable[[int], str]] = {
     "INT": lambda n: str(n - 9),
