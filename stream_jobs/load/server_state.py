@@ -33,7 +33,9 @@ def delivered_position(session: SelectSession, moment: SourceMoment) -> watermar
     if identity.flavour != "mysql" if by_gtid else identity.server_uuid != moment.server:
         raise MirrorError(load_errors.OTHER_SERVER, server=session.name)
     place = watermark.LogPosition.parse(moment.position)
-    return watermark.DeliveredPosition(moment.gtid if by_gtid else None, place)
+    # It comes from a topic, and goes into SQL.
+    gtid_set = str(GtidSet.parse(moment.gtid or "")) if by_gtid else None
+    return watermark.DeliveredPosition(gtid_set, place)
 
 
 def refuse_late(session: SelectSession, gtid_set: str, seconds: int = LAG_SECONDS) -> None:

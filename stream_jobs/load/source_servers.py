@@ -147,7 +147,8 @@ class SourceServers:
         if len(self._servers) == 1:
             self._join(self.first, moment)
             return self.first.session()
-        gtid_set = moment.gtid or ""
+        # It comes from a topic, and goes into SQL.
+        gtid_set = str(GtidSet.parse(moment.gtid or ""))
         # Those that have to be waited for come last.
         for waits in (False, True):
             for server in self._usable():

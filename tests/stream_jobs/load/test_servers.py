@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from connector.foundation.errors import DecodeError
 from connector.stream.snapshot.watermark import LogPosition
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.errors import MirrorError
@@ -28,6 +29,13 @@ def test_a_replica_of_mysql_is_asked_for_gtids() -> None:
     with pytest.raises(MirrorError) as caught:
         delivered_position(session_on("b", "mariadb"), moment)
     assert caught.value.code is load_errors.OTHER_SERVER
+
+
+def test_only_gtids_come_from_a_topic_into_sql() -> None:
+    gtid = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-7"
+    for wrong in (f"{gtid}') OR SLEEP(9", f"{gtid}'"):
+        with pytest.raises(DecodeError):
+            delivered_position(session_on("b"), SourceMoment("a", "mysql", wrong, "log.000002:9"))
 
 
 @pytest.mark.parametrize(("flavour", "gtid"), [("mysql", None), ("mariadb", "0-1-7")])
