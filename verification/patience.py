@@ -43,13 +43,24 @@ _LOSSES_MAX: Final = 5
 class Absences:
     """When servers were away: whoever has to write to them, or to read them, is late afterwards."""
 
-    seconds: float = 0.0  # all of them together
-    ended_at: float = -math.inf  # the last one; by the clock of this process
+    source: "Absences | None" = None  # those of the source, if these are the ones of a target
+    _seconds: float = 0.0
+    _ended_at: float = -math.inf
+
+    @property
+    def seconds(self) -> float:
+        """How long all of them together were."""
+        return self._seconds + (0.0 if self.source is None else self.source.seconds)
+
+    @property
+    def ended_at(self) -> float:
+        """When the last one ended, by the clock of this process."""
+        return max(self._ended_at, -math.inf if self.source is None else self.source.ended_at)
 
     def add(self, began: float, ended: float) -> None:
         """Note one; other threads may have noted a part of it."""
-        self.seconds += max(0.0, ended - max(began, self.ended_at))
-        self.ended_at = max(ended, self.ended_at)
+        self._seconds += max(0.0, ended - max(began, self._ended_at))
+        self._ended_at = max(ended, self._ended_at)
 
 
 class Patience:
@@ -78,7 +89,8 @@ class Patience:
     def for_target(self) -> "Patience":
         """Return the same patience with the server of the target; both end together."""
         other = Patience(self.retry, self.seconds, self.require, "the target")
-        other.closing, other.absences = self.closing, self.absences
+        # The target of another table may be away while this one has to be equal.
+        other.closing, other.absences = self.closing, Absences(self.absences)
         return other
 
     def again(self, read: Callable[[], Found]) -> Found:

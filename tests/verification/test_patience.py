@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -125,3 +126,14 @@ def test_the_end_of_the_command_ends_a_wait() -> None:
     with pytest.raises(SourceUnavailable):
         patience.again(read)
     assert time.monotonic() - began < 20.0
+
+
+def test_the_target_of_one_table_delays_no_other_table() -> None:
+    source = Patience(RETRY, 60.0)
+    one, other = source.for_target(), source.for_target()
+    one.absences.add(10.0, 20.0)
+    assert (other.absences.seconds, other.absences.ended_at) == (0.0, -math.inf)
+    # Without the source, no target can follow.
+    source.absences.add(30.0, 35.0)
+    assert (one.absences.seconds, one.absences.ended_at) == (15.0, 35.0)
+    assert (other.absences.seconds, other.absences.ended_at) == (5.0, 35.0)
