@@ -16,7 +16,6 @@ A version that has rows of different age, or half a transaction, has no such mom
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from threading import Event
 from typing import Final
 
 from connector.stream.snapshot.jobs import PlanJob
@@ -147,7 +146,7 @@ class ForeignProof:
         kind = (source.selected.quoted_name, "sums")
         for places, sql in statements.parts(ranges):
             # The session of the snapshot is busy: another one asks what the source says.
-            with source.pace.read(source.session, Event(), kind) as turn:
+            with source.pace.read(source.session, source.patience.closing, kind) as turn:
                 rows, name = session.query(sql), source.schema.name
                 turn.rows = count = range_sums.take_rows(sums, places, rows, name)
             self._count(count)

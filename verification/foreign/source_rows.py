@@ -6,7 +6,6 @@ log is read up to its end after the SELECT.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from threading import Event
 from typing import Final
 
 import pyarrow as pa
@@ -113,7 +112,8 @@ class SourceRows:
     ) -> tuple[Chunk, bool]:
         """Return the rows of a page, and whether no row follows them."""
         writer, most = self.selected.writer(), (limit, self.pace.settings.chunk_bytes_max)
-        with self.pace.read(self.session, Event(), self.schema.name) as turn:
+        closing = self.patience.closing
+        with self.pace.read(self.session, closing, self.schema.name) as turn:
             page, is_last = read_rows(self.session, turn, writer, sql, after, most)
             turn.rows = page.count
         return page, is_last
