@@ -21,6 +21,7 @@ from connector.foundation.settings.sections import (
     SourceSettings,
     VerifySettings,
 )
+from verification import verify_errors
 from verification.continuous_run import report_defect
 from verification.digests import Digest
 from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
@@ -80,6 +81,8 @@ class ForeignContinuousRun:
         self._server_uuid = ""
         # Of its log: everything before it was read.
         self._position = ""
+        # That it had in the last round.
+        self._transactions = ""
         self._in_vain = 0
         # Because of what every round compares all rows.
         self._gaps = LogGaps()
@@ -89,9 +92,12 @@ class ForeignContinuousRun:
         while True:
             try:
                 self._connect()
-            except errors.ConfigError:
-                raise
             except errors.ConnectorError as error:
+                if isinstance(error, errors.ConfigError) and not self._metrics.rounds:
+                    raise
+                if error.code is verify_errors.LOST:
+                    # What comes in place of the lost transactions may have their names.
+                    self._forget()
                 self._pause(self._interrupted(error))
 
     def _connect(self) -> NoReturn:
@@ -115,12 +121,10 @@ class ForeignContinuousRun:
     def _follow(self, server: SourceServer) -> None:
         """Begin anew at another server.
 
-        Raises SourceUnavailable if it lacks transactions through which a table was equal.
+        Raises SourceUnavailable if it lacks transactions that it had in the last round.
         """
-        moments = (table.equal_through for table in self._metrics.tables.values())
-        known = max(filter(None, moments), default=None)
-        if known is not None:
-            server.same.require_transactions(known.transactions)
+        if self._transactions:
+            server.same.require_transactions(self._transactions)
         if self._server_uuid not in {"", server.same.uuid}:
             _log.warning("another server is compared", source=server.session.name)
             self._forget()
@@ -164,8 +168,10 @@ class ForeignContinuousRun:
         """Note the moment now, and let the log tell which keys have changed until then."""
         server = log.server
         at = server.moments.now()
+        self._transactions = at.transactions
         if not at.transactions:
             # Nobody knows which changes of the log it has.
+            self._forget()
             return RoundStart(at, "")
         self._take_gaps(log.gaps(anew=True))
         if self._gaps.setting:
@@ -175,15 +181,17 @@ class ForeignContinuousRun:
         end = SettledEnd(at, server.session.identity.flavour)
         own = TableReading(end, begin)
         readings = {chain.choice.name: chain.reading() for chain in self._chains.values()}
-        try:
-            log.read_all([own, *filter(None, readings.values())])
-        except errors.SourceRefused:
-            # The log may have been purged: then the next round begins anew.
-            self._forget()
-            raise
+        log.read_all([own, *filter(None, readings.values())])
+        if own.failure is not None:
+            if isinstance(own.failure, errors.SourceRefused):
+                # The log may have been purged: then the next round begins anew.
+                self._forget()
+            raise own.failure
         for chain in self._chains.values():
             reading = readings[chain.choice.name]
+            chain.limit_keys()
             if reading is not None and reading.failure is not None:
+                _report_failure(chain.choice.name, reading.failure)
                 chain.position = ""
         self._position = end.end_of(begin, own.position)
         return RoundStart(at, self._position)
@@ -228,6 +236,8 @@ class ForeignContinuousRun:
         """Note and report what was found in a table."""
         metrics, result = self._metrics, compared.result
         metrics.turn()
+        if isinstance(result.error, errors.ConfigError) and not metrics.rounds:
+            raise result.error
         if name in self._chains:
             self._chains[name].take(result, compared.source, compared.start)
             metrics.take(name, result, compared.began)
@@ -276,6 +286,14 @@ class ForeignContinuousRun:
         time.sleep(seconds)
 
 
+def _report_failure(table: str, error: Exception) -> None:
+    """Say why the log does not tell which rows of a table have changed."""
+    if isinstance(error, errors.ConnectorError):
+        _log.warning("log not read", table=table, **errors.fields(error))
+    else:
+        report_defect(table, error)
+
+
 def _whole(run: TablesRun, choice: TableChoice, start: RoundStart) -> _Compared:
     """Compare all rows of a table."""
     found: list[SourceRows] = []
@@ -317,11 +335,11 @@ def _changes(
 def _guarded(
     run: TablesRun, choice: TableChoice, compared: Callable[[OneTable], None]
 ) -> ForeignResult:
-    """Compare a table; a defect does not keep others from their turn. Raises ConfigError."""
+    """Compare a table; a defect does not keep others from their turn."""
     try:
         return run.result(choice, compared)
-    except errors.ConfigError:
-        raise
+    except errors.ConfigError as error:
+        return ForeignResult(choice.name, choice.shown_target, error=error)
     except Exception as error:  # noqa: BLE001 # it is logged, and the table compared again
         if not run.log.server.is_closed:
             report_defect(choice.name, error)

@@ -25,7 +25,7 @@ from verification.source_moment import SourceMoment
 from verification.source_table import RowKey
 
 # Of more changed keys, all rows are compared.
-_KEYS_MAX: Final = 100_000
+KEYS_MAX: Final = 100_000
 
 
 class LoggedKeys:
@@ -90,7 +90,7 @@ class LoggedKeys:
         # An image may lack the key if it did not change: the one before has it.
         places = np.flatnonzero(~images.lack_key)
         self.keys |= zip(*keys_by_digest(images.data, mapping.key, digests, places), strict=True)
-        if len(self.keys) > _KEYS_MAX:
+        if len(self.keys) > KEYS_MAX:
             self.needs_all_rows = True
             self.keys.clear()
 

@@ -6,7 +6,7 @@ begins at the first of their positions, and serves all of them.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -169,21 +169,43 @@ class SharedLog:
             raise reading.failure
 
     def read_all(self, readings: Sequence[TableReading]) -> None:
-        """Read what several tables want to know; each has its failure. Raises as `read`."""
+        """Read what several tables want to know; each has its failure."""
         self._looks.ask_all(readings)
 
     def _look(self, readings: Collection[TableReading]) -> dict[TableReading, None]:
-        for file in {reading.file for reading in readings}:
+        # The end of the log first: older files may take long.
+        for file in sorted({reading.file for reading in readings}):
             some = [reading for reading in readings if reading.file == file]
-            start = min(some, key=lambda reading: reading.place)
-            with opened_log(self.server, start.position) as log:
-                # The end of the log was seen before.
-                end_us = self.server.time_us()
-                ignores_case = self.server.ignores_case
-                read_log(log.events(), end_us, some, ignores_case=ignores_case)
-            for reading in some:
-                reading.position = f"{log.name}:{log.position}"
+            try:
+                self._read(sorted(some, key=lambda reading: reading.place))
+            except Exception as error:  # noqa: BLE001 - each table that has asked raises it
+                for reading in some:
+                    reading.failure = reading.failure or error
         return dict.fromkeys(readings)
+
+    def _read(self, readings: list[TableReading]) -> None:
+        """Read from the first position on that the server still has."""
+        with ExitStack() as stack:
+            while readings:
+                first = readings[0]
+                try:
+                    log = stack.enter_context(opened_log(self.server, first.position))
+                except SourceRefused as error:
+                    # The others may begin later.
+                    for reading in readings:
+                        if reading.place == first.place:
+                            reading.failure = error
+                    readings = [reading for reading in readings if reading.failure is None]
+                else:
+                    self._read_all(log, readings)
+                    return
+
+    def _read_all(self, log: ServerLog, readings: Sequence[TableReading]) -> None:
+        # The end of the log was seen before.
+        end_us = self.server.time_us()
+        read_log(log.events(), end_us, readings, ignores_case=self.server.ignores_case)
+        for reading in readings:
+            reading.position = f"{log.name}:{log.position}"
 
 
 def read_log(

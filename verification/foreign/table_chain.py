@@ -15,7 +15,7 @@ from verification.digests import Digest
 from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.foreign_report import ForeignResult
-from verification.foreign.logged_keys import LoggedKeys
+from verification.foreign.logged_keys import KEYS_MAX, LoggedKeys
 from verification.foreign.shared_log import TableReading
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.table_choice import TableChoice
@@ -49,9 +49,15 @@ class TableChain:
 
     def reading(self) -> TableReading | None:
         """Return what it wants of the log; None if all rows have to be compared anyway."""
-        if self.logged is None or not self.position:
+        if self.logged is None or not self.position or self.logged.needs_all_rows:
             return None
         return TableReading(self.logged, self.position)
+
+    def limit_keys(self) -> None:
+        """Have all rows compared in place of too many keys, such as while a target is away."""
+        if self.logged is not None and len(self.open_keys) + len(self.logged.keys) > KEYS_MAX:
+            self.logged.needs_all_rows, self.open_keys = True, {}
+            self.logged.keys.clear()
 
     def is_due(self, at: SourceMoment, hours: float) -> bool:
         """Return whether all rows have to be compared."""

@@ -112,7 +112,7 @@ def test_a_commit_of_xa_demands_all_rows_if_it_has_rows_of_the_table(*, has_rows
 
 
 def test_too_many_keys_demand_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("verification.foreign.logged_keys._KEYS_MAX", 2)
+    monkeypatch.setattr("verification.foreign.logged_keys.KEYS_MAX", 2)
     log, own = LogFile(), logged_keys()
     log.transaction((1, "a"), (2, "b"), (3, "c"))
     log.transaction((4, "a"))

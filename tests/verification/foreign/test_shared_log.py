@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from connector.binlog.event import Event
+from connector.foundation.errors import SourceRefused
+from connector.replication import dump_errors
 from connector.stream.envelope.schemas.table_schema import TableSchema
 from stream_jobs.errors import MirrorError
 from stream_jobs.source import table_schema as mirrored
@@ -132,3 +134,44 @@ def test_a_table_that_cannot_read_raises_it_alone(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(MirrorError):
         log.read(reading("a", "binlog.000001:4"))
     log.read(reading("b", "binlog.000001:4"))
+
+
+class _Files:
+    """A log whose first file was purged; another one cannot be read."""
+
+    name, position = "binlog.000002", 1100
+
+    @contextmanager
+    def opened(self, _: object, position: str) -> Iterator[Any]:
+        file = position.partition(":")[0]
+        if file == "binlog.000001":
+            raise SourceRefused(
+                dump_errors.BEFORE_LOGS,
+                server="db",
+                time="long ago",
+                file="binlog.000002",
+                begins="now",
+            )
+        if file == "binlog.000000":
+            raise ValueError(file)
+        yield self
+
+    def events(self) -> Iterator[Event]:
+        return events("TRUNCATE a")
+
+
+def test_what_was_purged_for_one_table_is_read_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_log, "opened_log", _Files().opened)
+    server: Any = SimpleNamespace(time_us=lambda: 9_000_000, ignores_case=False)
+    log = SharedLog(server, 60)
+    purged, also, own = (
+        reading("a", position)
+        for position in ("binlog.000001:4", "binlog.000001:9", "binlog.000002:4")
+    )
+    older = reading("a", "binlog.000000:4")
+    older.file = "binlog.000000"
+    log.read_all([own, purged, older, also])
+    assert isinstance(purged.failure, SourceRefused)
+    assert isinstance(also.failure, SourceRefused)
+    assert isinstance(older.failure, ValueError)
+    assert (own.failure, own.position) == (None, "binlog.000002:1100")

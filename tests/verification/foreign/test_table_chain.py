@@ -117,6 +117,29 @@ def test_without_a_position_all_rows_are_compared_each_time() -> None:
     assert chain.is_due(SourceMoment(HOUR_US, ""), 12)
 
 
+def test_while_all_rows_are_due_the_log_is_not_read_again() -> None:
+    chain = whole()
+    assert chain.logged is not None
+    chain.logged.needs_all_rows = True
+    assert chain.reading() is None
+
+
+def test_too_many_keys_of_a_target_that_is_away_demand_all_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(table_chain, "KEYS_MAX", 3)
+    chain = whole(7)
+    logged(chain, 1, 2)
+    chain.limit_keys()
+    assert not chain.is_due(SourceMoment(HOUR_US, ""), 12)
+    taken(chain, 2)
+    chain.take(result(changed_keys=3, error=AWAY), None, start(2))
+    logged(chain, 3)
+    chain.limit_keys()
+    assert chain.is_due(SourceMoment(HOUR_US, ""), 12)
+    assert (chain.open_keys, chain.logged and chain.logged.keys) == ({}, {})
+
+
 def test_a_table_with_other_columns_is_not_compared_by_its_old_ones() -> None:
     chain = whole()
     chain.require_same(source("id"))
