@@ -37,6 +37,7 @@ class Relation(Enum):
     # Of a mirror that was made again since, of a lost Iceberg table, or with other partitions.
     OTHER_GENERATION = auto()
     CHANGED = auto()  # the same, but another program has committed to it
+    LATER = auto()  # the same; another process has published more than this one has read
     GONE_BACK = auto()  # the same, but another program has set it back to an earlier snapshot
     FOREIGN = auto()  # none of this mirror
 
@@ -49,24 +50,39 @@ def relation(theirs: TableMetadata, ours: TableMetadata) -> Relation:
     if foreign_snapshot(theirs) is not None:
         return Relation.CHANGED
     own = {entry["snapshot-id"]: entry for entry in ours["snapshots"]}
+    common = [entry for entry in _snapshots(theirs) if entry["snapshot-id"] in own]
     is_same = given.get(_TABLE_ID) == ours["table-uuid"] and all(
-        entry["manifest-list"] == own[entry["snapshot-id"]]["manifest-list"]
-        for entry in _snapshots(theirs)
-        if entry["snapshot-id"] in own
+        entry["manifest-list"] == own[entry["snapshot-id"]]["manifest-list"] for entry in common
     )
-    is_earlier = (theirs.get("last-sequence-number") or 0) <= ours["last-sequence-number"]
     # A catalog keeps the partitions with which it has made a table.
-    if not (is_same and is_earlier and _has_our_spec(theirs, ours)):
+    if not (is_same and _has_our_spec(theirs, ours)):
         return Relation.OTHER_GENERATION
+    last = theirs.get("last-sequence-number") or 0
+    if last > ours["last-sequence-number"]:
+        return Relation.LATER if _has(theirs, head_of(ours)) else Relation.OTHER_GENERATION
     head = head_of(theirs)
-    if head != newest_of(theirs):
+    if head != newest_of(theirs) or last > _sequence_of(theirs, head):
         return Relation.GONE_BACK
-    return Relation.EARLIER if head is None or head in own else Relation.OTHER_GENERATION
+    # The current one may be gone from ours, if the catalog had not said that it had it.
+    return Relation.EARLIER if head is None or common else Relation.OTHER_GENERATION
+
+
+def can_follow(theirs: TableMetadata, ours: TableMetadata) -> bool:
+    """Return whether a table can be led to our current snapshot: it has it, or can get it."""
+    head, last = head_of(ours), theirs.get("last-sequence-number") or 0
+    return head is None or _has(theirs, head) or _sequence_of(ours, head) > last
 
 
 def newest_of(theirs: TableMetadata) -> int | None:
     """Return the newest snapshot of a table, which is the current one of each state of ours."""
     return max((entry["snapshot-id"] for entry in _snapshots(theirs)), default=None)
+
+
+def last_of(theirs: TableMetadata, ours: TableMetadata) -> int | None:
+    """Return the last snapshot that a table has had, also if another program has removed it."""
+    last = theirs.get("last-sequence-number")
+    own = [e["snapshot-id"] for e in _snapshots(ours) if e["sequence-number"] == last]
+    return own[0] if own else newest_of(theirs)
 
 
 def foreign_snapshot(theirs: TableMetadata) -> Mapping[str, Any] | None:
@@ -242,6 +258,16 @@ def _snapshots_removed(theirs: TableMetadata, ours: TableMetadata) -> list[Chang
 
 def _snapshots(metadata: TableMetadata) -> list[dict[str, Any]]:
     return metadata.get("snapshots") or []
+
+
+def _has(metadata: TableMetadata, snapshot: int | None) -> bool:
+    return any(entry["snapshot-id"] == snapshot for entry in _snapshots(metadata))
+
+
+def _sequence_of(metadata: TableMetadata, snapshot: int | None) -> int:
+    """Return the sequence number of a snapshot; 0 if the table has none of this id."""
+    own = [e for e in _snapshots(metadata) if e["snapshot-id"] == snapshot]
+    return int(own[0].get("sequence-number") or 0) if own else 0
 
 
 def _refs(metadata: TableMetadata) -> dict[str, int]:

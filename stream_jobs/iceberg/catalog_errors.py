@@ -60,7 +60,8 @@ TAKEN = notice(
 FOREIGN_CHANGE = notice(
     "M820",
     "{table} in the Iceberg catalog {catalog}: {reason}",
-    "let no other program write to this table or compact it, and drop it in the catalog: the job "
+    "let no other program write to this table or compact it; if it was set back, set main to the "
+    "newest snapshot again, and otherwise drop it in the catalog: the job "
     'creates it again; or set on_foreign_commit = "replace" in [iceberg]',
     cause="The job continues only from its own snapshots, because the tables of a mirror equal the "
     f"source. The catalog keeps what the other program did. {_GOES_ON}",
@@ -120,9 +121,10 @@ UNUSABLE = failure(
     "correct [iceberg] in the configuration, or the rights of the account; without "
     "iceberg.catalog, the Iceberg tables are found by their paths alone",
     cause="The catalog answers, and refuses what each table needs; the code in brackets says more. "
-    "At its start, the job lists the namespaces, makes those that it lacks, and stages a table of "
-    "format version 3, of which nothing stays. A catalog that does not answer does not stop the "
-    "job, nor does one that refuses only some of several namespaces.",
+    "At its start, the job lists the namespaces, makes those that it lacks until the catalog takes "
+    "a table in one, and stages a table of format version 3, binlog_connector_trial, which no "
+    "reader sees; some catalogs keep an entry of it. A catalog that does not answer does not stop "
+    "the job, nor does one that refuses only some of several namespaces.",
     example={"refusal": "M817"},
 )
 

@@ -8,42 +8,36 @@ that was lost, a catalog that was away, and a process that died between two tabl
 *Cuts.* Where the catalog can commit several tables in one request, the tables of a cut are; if it
 refuses, they are committed one by one, and so the others do not wait for the one that is refused.
 
-*Files.* What the catalog has last is kept: `kept` names its snapshot and its time, for the upkeep
-of both formats. Tables that lag stand in a file, for a process that starts while the catalog is
-away:
-
-    _cdc/iceberg/catalog.json    by path: the snapshot that the catalog has, and its time
+*Files.* What the catalog has or may have is kept, for the upkeep of both formats
+(`catalog_states.py`).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
 
-import orjson
-
-from stream_jobs.delta.storage import Storage
-from stream_jobs.errors import MirrorError, job_errors
+from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import catalog_changes, catalog_errors, rest_catalog
 from stream_jobs.iceberg.catalog_changes import Relation
-from stream_jobs.iceberg.metadata import TableMetadata, current_id
+from stream_jobs.iceberg.catalog_states import CatalogStates, Kept
+from stream_jobs.iceberg.metadata import TableMetadata
 from stream_jobs.iceberg.table_files import TableFiles
-from stream_jobs.paths import OWN_FOLDER
 
-_RECORD: Final = f"{OWN_FOLDER}/iceberg/catalog.json"
 _DATABASE: Final = "{database}"
 # So many namespaces are tried until the catalog takes a table in one.
 _TRIALS_MAX: Final = 16
+# So many changes are committed together, if the catalog can.
+_JOINT_MIN: Final = 2
 # What an answer raises that is none of a catalog.
-_UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError)
-
-
-class Kept(NamedTuple):
-    """The last state that the catalog's readers see."""
-
-    snapshot: int | None
-    at: int  # milliseconds since 1970
+_UNREADABLE: Final = (
+    AttributeError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 class _Pending(NamedTuple):
@@ -51,7 +45,6 @@ class _Pending(NamedTuple):
 
     name: rest_catalog.CatalogName
     change: rest_catalog.Change
-    after: Kept
 
 
 class CatalogPublisher:
@@ -71,13 +64,12 @@ class CatalogPublisher:
         again. Raises MirrorError if the file of an earlier process cannot be read.
         """
         self._catalog = catalog
-        self._files = files
+        self.states = CatalogStates(files)
         self._namespace = tuple(namespace.split("."))
         self._replaces_foreign = replaces_foreign
-        self._written = _read(files.storage, files.uri)
-        self._lagging, self._kept = dict(self._written), dict(self._written)
         # Why nothing more is asked in this turn.
         self._away: rest_catalog.CatalogAway | None = None
+        self._is_stopped = False
 
     def verify(self, databases: Collection[str] = ()) -> None:
         """Try what tables of `databases` need; raises MirrorError if the catalog refuses it.
@@ -88,7 +80,9 @@ class CatalogPublisher:
         if not any(_DATABASE in level for level in self._namespace):
             namespaces.add(self._namespace)
         try:
-            refusal = self._refusal(sorted(namespaces)[:_TRIALS_MAX])
+            refusal = _refusal_of(self._catalog.verify)
+            if refusal is None:
+                refusal = self._refusal(sorted(namespaces))
         except rest_catalog.CatalogAway:
             return
         if refusal is not None:
@@ -96,30 +90,20 @@ class CatalogPublisher:
             number = why.shown_code.code
             raise MirrorError(catalog_errors.UNUSABLE, refusal=number, why=why) from refusal
 
-    def _refusal(self, namespaces: Collection[tuple[str, ...]]) -> MirrorError | None:
-        """Return why the catalog takes no table at all; None if it takes one in a namespace."""
-        refusals = [_refusal_of(self._catalog.verify)]
-        for levels in namespaces if refusals == [None] else ():
-            refusals.append(_refusal_of(partial(self._catalog.verify_namespace, levels)))
-            if refusals[-1] is None:
+    def _refusal(self, namespaces: Sequence[tuple[str, ...]]) -> MirrorError | None:
+        """Return why the catalog takes no table at all; None if it takes one, or may take one."""
+        refusals = []
+        for levels in namespaces[:_TRIALS_MAX]:
+            refusal = _refusal_of(partial(self._catalog.verify_namespace, levels))
+            if refusal is None:
                 return None
-        return next((refusal for refusal in refusals if refusal is not None), None)
+            refusals.append(refusal)
+        # Those that are not tried may be others.
+        return refusals[0] if refusals and len(namespaces) <= _TRIALS_MAX else None
 
-    def kept(self, path: str) -> Kept | None:
-        """Return what readers of the catalog see of a table; None if that is nothing."""
-        return self._kept.get(path)
-
-    def expect(self, path: str) -> Kept | None:
-        """Return the same as `kept`, before the table of `path` is published by its path.
-
-        What is there is what readers of the catalog have, unless it is known better. Raises
-        MirrorError if the storage fails.
-        """
-        if path not in self._kept:
-            head = self._files.load(path)
-            if head is not None:
-                self._kept[path] = _kept(head.metadata)
-        return self._kept.get(path)
+    def stop(self) -> None:
+        """Ask for nothing more: the job ends."""
+        self._is_stopped = True
 
     def publish(
         self, tables: Mapping[str, tuple[str, str]], pool: ThreadPoolExecutor
@@ -130,21 +114,32 @@ class CatalogPublisher:
         """
         self._away = None
         names = {path: self._name(*own) for path, own in tables.items()}
+        try:
+            results = self._publish(names, pool)
+        finally:
+            for path in tables:
+                self.states.settle(path)
+        problems = {p: own if isinstance(own, MirrorError) else None for p, own in results.items()}
+        self.states.note(problems)
+        return problems
+
+    def _publish(
+        self, names: Mapping[str, rest_catalog.CatalogName], pool: ThreadPoolExecutor
+    ) -> dict[str, _Pending | MirrorError | None]:
         results = self._each(pool, names, lambda path: self._look(path, names[path]))
         found = {path: own for path, own in results.items() if isinstance(own, _Pending)}
-        if self._catalog.is_joint and len(found) > 1:
-            try:
-                self._catalog.commit([own.change for own in found.values()])
-            except MirrorError:
-                # Whether nothing is done, or nobody knows: looking once more finds out.
-                results |= self._each(pool, found, lambda path: self._again(path, names[path]))
-            else:
-                self._kept.update({path: own.after for path, own in found.items()})
-        else:
-            results |= self._each(pool, found, lambda path: self._commit(path, found[path]))
-        problems = {p: own if isinstance(own, MirrorError) else None for p, own in results.items()}
-        self._note(problems)
-        return problems
+        if not self._catalog.is_joint or len(found) < _JOINT_MIN:
+            return results | self._each(pool, found, lambda path: self._commit(path, found[path]))
+        for path in found:
+            self.states.send(path)
+        try:
+            self._catalog.commit([own.change for own in found.values()])
+        except MirrorError:
+            # Whether nothing is done, or nobody knows: looking once more finds out.
+            return results | self._each(pool, found, lambda path: self._again(path, names[path]))
+        for path in found:
+            self.states.confirm(path)
+        return results
 
     def _each(
         self,
@@ -157,6 +152,11 @@ class CatalogPublisher:
         def attempt(path: str) -> _Pending | MirrorError | None:
             if self._away is not None:
                 return self._away
+            if self._is_stopped:
+                doing = f"a look at {path}"
+                return rest_catalog.CatalogAway(
+                    catalog_errors.AWAY, catalog=self._catalog.url, doing=doing, why="the job ends"
+                )
             try:
                 return work(path)
             except rest_catalog.CatalogAway as error:
@@ -177,39 +177,50 @@ class CatalogPublisher:
 
     def _look(self, path: str, name: rest_catalog.CatalogName) -> _Pending | None:
         """Compare a table with the catalog's, and make it if there is none."""
-        head = self._files.load(path)
-        if head is None:
+        ours = self.states.load(path)
+        if ours is None:
             return None
-        ours, theirs = head.metadata, self._catalog.load(name)
+        theirs = self._catalog.load(name)
         if theirs is not None:
             own = catalog_changes.relation(theirs, ours)
             if own in (Relation.EARLIER, Relation.GONE_BACK):
                 if (kept := _kept_by(theirs)) is not None:
-                    self._kept[path] = kept
-                self._refuse_foreign(name, own, theirs)
-                change = catalog_changes.change(name, theirs, ours)
-                if change is not None:
-                    return _Pending(name, change, _kept(ours))
-                self._kept[path] = _kept(ours)
-                return None
+                    self.states.learn(path, kept)
+                self._refuse_foreign(name, own, theirs, ours)
+                if catalog_changes.can_follow(theirs, ours):
+                    change = catalog_changes.change(name, theirs, ours)
+                    if change is not None:
+                        return _Pending(name, change)
+                    self.states.confirm(path)
+                    return None
             if own is Relation.FOREIGN:
-                self._kept.pop(path, None)
-            self._refuse_foreign(name, own, theirs)
+                self.states.learn(path, None)
+            self._refuse_foreign(name, own, theirs, ours)
             self._catalog.drop(name)
         # Nobody reads it there, so nothing needs to be kept until it is made.
-        self._kept.pop(path, None)
-        self._make(name, ours)
-        self._kept[path] = _kept(ours)
+        self.states.learn(path, None)
+        self._make(path, name, ours)
+        self.states.confirm(path)
         return None
 
     def _refuse_foreign(
-        self, name: rest_catalog.CatalogName, own: Relation, theirs: TableMetadata
+        self,
+        name: rest_catalog.CatalogName,
+        own: Relation,
+        theirs: TableMetadata,
+        ours: TableMetadata,
     ) -> None:
         """Raise MirrorError if the catalog's table is not to be replaced."""
         url = self._catalog.url
         if own is Relation.FOREIGN:
             other = f"one at {theirs.get('location')}"
             raise MirrorError(catalog_errors.TAKEN, table=str(name), catalog=url, other=other)
+        if own is Relation.LATER:
+            why = f"it has snapshot {catalog_changes.head_of(theirs)}, which is newer"
+            doing = f"a commit to {name}"
+            raise rest_catalog.CatalogConflict(
+                catalog_errors.CONFLICT, catalog=url, doing=doing, why=why
+            )
         if self._replaces_foreign:
             return
         if own is Relation.GONE_BACK:
@@ -217,7 +228,7 @@ class CatalogPublisher:
                 catalog_errors.GONE_BACK,
                 table=str(name),
                 catalog=url,
-                newest=catalog_changes.newest_of(theirs),
+                newest=catalog_changes.last_of(theirs, ours),
                 snapshot=catalog_changes.head_of(theirs),
             )
         entry = catalog_changes.foreign_snapshot(theirs)
@@ -231,12 +242,13 @@ class CatalogPublisher:
                 what=(entry.get("summary") or {}).get("operation", "no summary"),
             )
 
-    def _make(self, name: rest_catalog.CatalogName, ours: TableMetadata) -> None:
+    def _make(self, path: str, name: rest_catalog.CatalogName, ours: TableMetadata) -> None:
         found = self._catalog.stage(name, catalog_changes.staged(ours))
         if found is not None:
+            self.states.send(path)
             self._catalog.commit([catalog_changes.creation(name, found, ours, is_staged=True)])
         else:
-            self._make_at_once(name, ours)
+            self._make_at_once(path, name, ours)
         made = self._catalog.load(name)
         if made is None or not catalog_changes.has_our_ids(made, ours):
             # Readers would find other columns in the files than it says.
@@ -245,9 +257,10 @@ class CatalogPublisher:
                 catalog_errors.OTHER_IDS, catalog=self._catalog.url, doing=f"to make {name}"
             )
 
-    def _make_at_once(self, name: rest_catalog.CatalogName, ours: TableMetadata) -> None:
+    def _make_at_once(self, path: str, name: rest_catalog.CatalogName, ours: TableMetadata) -> None:
         """Make a table that is empty for a moment; without the rest, it is none."""
         found = self._catalog.create(name, catalog_changes.unstaged(ours))
+        self.states.send(path)
         try:
             self._catalog.commit([catalog_changes.creation(name, found, ours, is_staged=False)])
         except rest_catalog.CatalogAway:
@@ -259,50 +272,34 @@ class CatalogPublisher:
     def _commit(self, path: str, own: _Pending) -> None:
         """Commit the change of one table; after a conflict or a lost answer, look once more."""
         try:
-            self._catalog.commit([own.change])
+            self._send(path, own)
         except (rest_catalog.CatalogConflict, rest_catalog.CatalogAway):
             self._again(path, own.name)
-        else:
-            self._kept[path] = own.after
 
     def _again(self, path: str, name: rest_catalog.CatalogName) -> None:
         """Look at a table once more, and commit what it still lacks."""
         own = self._look(path, name)
         if own is not None:
-            self._catalog.commit([own.change])
-            self._kept[path] = own.after
+            self._send(path, own)
 
-    def _note(self, problems: Mapping[str, MirrorError | None]) -> None:
-        """Remember which tables lag, also for the next process."""
-        for path, problem in problems.items():
-            known = self._kept.get(path)
-            if problem is None or known is None:
-                self._lagging.pop(path, None)
-            else:
-                self._lagging[path] = known
-        if self._lagging == self._written:
-            return
-        with suppress(MirrorError):
-            # It is written with the next change; batches meet the same error.
-            self._files.storage.write(
-                _RECORD, orjson.dumps({p: list(own) for p, own in self._lagging.items()})
-            )
-            self._written = dict(self._lagging)
+    def _send(self, path: str, own: _Pending) -> None:
+        self.states.send(path)
+        self._catalog.commit([own.change])
+        self.states.confirm(path)
 
 
 def _refusal_of(attempt: Callable[[], None]) -> MirrorError | None:
-    """Return the error of an attempt; raises CatalogAway."""
+    """Return the refusal of an attempt; raises CatalogAway."""
     try:
         attempt()
     except rest_catalog.CatalogAway:
         raise
+    except rest_catalog.CatalogConflict:
+        # Another process tries the same.
+        return None
     except MirrorError as error:
         return error
     return None
-
-
-def _kept(ours: TableMetadata) -> Kept:
-    return Kept(current_id(ours), ours["last-updated-ms"])
 
 
 def _kept_by(theirs: TableMetadata) -> Kept | None:
@@ -310,14 +307,3 @@ def _kept_by(theirs: TableMetadata) -> Kept | None:
     head = catalog_changes.head_of(theirs)
     times = [e["timestamp-ms"] for e in theirs["snapshots"] if e["snapshot-id"] == head]
     return Kept(head, times[0]) if times else None
-
-
-def _read(storage: Storage, root: str) -> dict[str, Kept]:
-    content = storage.read(_RECORD)
-    if content is None:
-        return {}
-    try:
-        return {path: Kept(*own) for path, own in orjson.loads(content).items()}
-    except (ValueError, TypeError, AttributeError) as error:
-        path = f"{root.rstrip('/')}/{_RECORD}"
-        raise MirrorError(job_errors.OWN_FILE, path=path) from error

@@ -203,9 +203,9 @@ def expired(
     cuts: CutsOfTable,
     count: int,
     expiry: Expiry,
-    held: int | None = None,
+    held: frozenset[int] = frozenset(),
 ) -> TableMetadata:
-    """Return metadata with the tags of `cuts`, the newest `count` snapshots, and the `held` one.
+    """Return metadata with the tags of `cuts`, the newest `count` snapshots, and those `held`.
 
     What Delta may soon delete the files of goes, and so does the tag of a cut from then.
     """
@@ -220,8 +220,7 @@ def expired(
     latest = refs.pop(cuts.tags.latest, None)
     ids = {ref["snapshot-id"] for ref in refs.values()}
     ids |= {own for own in _current_ids(metadata)[-count:] if replaced[own] >= expiry.soon}
-    if held is not None:
-        ids.add(held)
+    ids |= held
     if latest is not None and latest["snapshot-id"] in ids:
         refs[cuts.tags.latest] = latest
     schema_ids = {e["schema-id"] for e in snapshots if e["snapshot-id"] in ids}

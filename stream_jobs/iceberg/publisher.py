@@ -68,10 +68,8 @@ class Occasion(NamedTuple):
     cuts: Mapping[int, int] = _NO_CUTS
     # Whether no version since the last one has changed a row.
     is_rewrite: bool = False
-    # The snapshot that readers of a catalog see, which may lag.
-    held: int | None = None
-    # Whether a catalog may just get one of the snapshots, so that none may go.
-    is_taken: bool = False
+    # The snapshots that a catalog, which may lag, has or may have.
+    held: frozenset[int] = frozenset()
     # The newest cut that the pipeline knows.
     newest_cut: int = 0
 
@@ -230,11 +228,8 @@ class TablePublisher:
         if occasion.cut is not None:
             known = metadata.with_tag(known, self._tags, occasion.cut, snapshot.version)
         cuts = self._cuts(occasion)
-        if occasion.is_taken:
-            known = metadata.without_old_tags(known, cuts)
-        else:
-            expiry = metadata.Expiry.of(self._path, snapshot.configuration, occasion.at)
-            known = metadata.expired(known, cuts, self._snapshots, expiry, occasion.held)
+        expiry = metadata.Expiry.of(self._path, snapshot.configuration, occasion.at)
+        known = metadata.expired(known, cuts, self._snapshots, expiry, occasion.held)
         head = self._committed(state.head.number, known)
         return _State(head, new.manifests, snapshot.metadata)
 

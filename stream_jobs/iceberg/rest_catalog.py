@@ -113,7 +113,7 @@ class RestCatalog:
         self._get("/namespaces")
 
     def verify_namespace(self, levels: tuple[str, ...]) -> None:
-        """Try to make a table of format version 3, of which nothing stays but its namespace.
+        """Try to make a table of format version 3, which no reader sees; its namespace stays.
 
         A catalog that cannot stage tables is not tried any further. Raises MirrorError if the
         catalog is away, or refuses.

@@ -8,16 +8,20 @@ waits for the next turn.
 
 *Tags.* A table that has not changed gets nothing but the tag of a cut. Of such tables there may be
 thousands, each with a request of its own. So the catalog gets them in a part of the time at most,
-with all tags that have come meanwhile; some at a time, so that the others go first.
+with all tags that have come meanwhile; some at a time, so that the others go first. If it does not
+answer, the rest waits for the next turn.
 """
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
+from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
+from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
+from stream_jobs.iceberg.rest_catalog import CatalogAway
 from stream_jobs.run.publication_queue import PublicationQueue
 from stream_jobs.source.table_schema import TableSchema
 
@@ -27,7 +31,7 @@ TAGGING_SHARE: Final = 1 / 20
 _TAGGED_MAX: Final = 500
 
 
-class _Waiting(NamedTuple):
+class _WaitingTable(NamedTuple):
     """A table that waits."""
 
     schema: TableSchema
@@ -37,21 +41,31 @@ class _Waiting(NamedTuple):
 class CatalogQueue:
     """The tables that wait for a catalog. One thread adds them."""
 
-    def __init__(self, publisher: CatalogPublisher, queue: PublicationQueue, threads: int) -> None:
-        """Let `publisher` publish them, with `threads` at a time, and tell `queue` how it went."""
+    def __init__(
+        self,
+        publisher: CatalogPublisher,
+        queue: PublicationQueue,
+        threads: int,
+        is_current: Callable[[], bool],
+    ) -> None:
+        """Let `publisher` publish them, with `threads` at a time, and tell `queue` how it went.
+
+        It ends when this process `is_current` no more: a newer one publishes the same tables.
+        """
         self._publisher = publisher
+        self._is_current = is_current
         self._queue = queue
         self._threads = threads
         self._lock = threading.Lock()
         # By path: what has come since the last turn, or has failed; and what the thread gets next.
-        self._new: dict[str, _Waiting] = {}
-        self._due: dict[str, _Waiting] = {}
+        self._new: dict[str, _WaitingTable] = {}
+        self._due: dict[str, _WaitingTable] = {}
         # The same of tables that get nothing but tags, and when they may be due again.
-        self._new_tagged: dict[str, _Waiting] = {}
-        self._due_tagged: dict[str, _Waiting] = {}
+        self._new_tagged: dict[str, _WaitingTable] = {}
+        self._due_tagged: dict[str, _WaitingTable] = {}
         self._tagging_at = float("-inf")
         # What the thread has.
-        self._taken: dict[str, _Waiting] = {}
+        self._taken: dict[str, _WaitingTable] = {}
         self._is_tagging = False
         self._thread: threading.Thread | None = None
 
@@ -64,14 +78,17 @@ class CatalogQueue:
         is_only_tagged: bool = False,
     ) -> None:
         """Add a table that is published by its path; it waits `since` then, or since now."""
-        own = _Waiting(schema, since or time.time())
+        own = _WaitingTable(schema, since or time.time())
         with self._lock:
             _add(self._new_tagged if is_only_tagged else self._new, {path: own})
+            if not is_only_tagged:
+                self._queue.unlisted(schema, own.since)
 
-    def is_taken(self, path: str) -> bool:
-        """Return whether the catalog may just get a snapshot that the table has now."""
+    def stop(self) -> None:
+        """Let the catalog have nothing more; a request that it just has ends by itself."""
+        self._publisher.stop()
         with self._lock:
-            return any(path in own for own in (self._due, self._due_tagged, self._taken))
+            self._due, self._due_tagged = {}, {}
 
     def go_on(self, *, is_last: bool = False) -> None:
         """Let the catalog have what waits. If it `is_last`, return when it has, or has refused."""
@@ -90,13 +107,13 @@ class CatalogQueue:
 
     def _run(self) -> None:
         try:
-            while self._take():
-                self._publish()
+            while self._take() and self._publish():
+                pass
         finally:
             with self._lock:
                 if self._thread is threading.current_thread():
-                    # An error that is none of the catalog's: the next turn tries again.
-                    _add(self._new, self._taken)
+                    # The next turn tries again, if there is one.
+                    _add(self._new_tagged if self._is_tagging else self._new, self._taken)
                     self._taken, self._thread = {}, None
 
     def _take(self) -> bool:
@@ -113,31 +130,46 @@ class CatalogQueue:
                 self._thread = None
             return bool(self._taken)
 
-    def _publish(self) -> None:
+    def _publish(self) -> bool:
+        """Let the catalog have what is taken; return whether it may get more."""
         began, taken = time.monotonic(), self._taken
-        places = {path: own.schema.place for path, own in taken.items()}
-        with ThreadPoolExecutor(self._threads) as pool:
-            problems = self._publisher.publish(places, pool)
+        problems = self._problems(taken)
+        if problems is None:
+            return False
         with self._lock:
             self._taken = {}
             failed = {path: own for path, own in taken.items() if problems[path] is not None}
-            if self._is_tagging:
+            _add(self._new_tagged if self._is_tagging else self._new, failed)
+            if any(isinstance(problem, CatalogAway) for problem in problems.values()):
+                _add(self._new_tagged, self._due_tagged)
+                self._due_tagged = {}
+            elif self._is_tagging:
                 now = time.monotonic()
                 self._tagging_at = max(now, self._tagging_at) + (now - began) / TAGGING_SHARE
-                _add(self._new_tagged, failed)
-            else:
-                _add(self._new, failed)
             waiting = self._due | self._new
-        for path, (schema, since) in taken.items():
-            problem = problems[path]
-            if problem is None:
-                later = waiting.get(path)
-                self._queue.published(path, schema, None if later is None else later.since)
-            else:
-                self._queue.failed(schema, problem, since=since)
+            for path, (schema, since) in taken.items():
+                problem, later = problems[path], waiting.get(path)
+                if problem is None:
+                    self._queue.listed(schema, None if later is None else later.since)
+                else:
+                    self._queue.not_listed(schema, problem, since)
+        return True
+
+    def _problems(self, taken: Mapping[str, _WaitingTable]) -> dict[str, MirrorError | None] | None:
+        """Publish tables, and return what failed; None if another process has taken over."""
+        places = {path: own.schema.place for path, own in taken.items()}
+        try:
+            if not self._is_current():
+                return None
+            with ThreadPoolExecutor(self._threads) as pool:
+                return self._publisher.publish(places, pool)
+        except MirrorError as error:
+            return dict.fromkeys(taken, error)
+        except DEFECT_TYPES as error:
+            return {p: table_defect(own.schema.name, error) for p, own in taken.items()}
 
 
-def _add(tables: dict[str, _Waiting], others: Mapping[str, _Waiting]) -> None:
+def _add(tables: dict[str, _WaitingTable], others: Mapping[str, _WaitingTable]) -> None:
     """Add `others`; a table that is there has waited longer."""
     for path, own in others.items():
         since = min(own.since, tables.get(path, own).since)

@@ -27,7 +27,7 @@ waits for it. If Iceberg cannot have it, it is tried again when it has changed.
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -94,9 +94,11 @@ class IcebergPublication:
             self._record = replace(self._record, cuts={}, tags=self._tags)
         self._newest_cut = max(self._record.cuts, default=0)
         self.queue = PublicationQueue()
-        # What the catalog does not have as it is; None without a catalog.
-        self._unlisted = (
-            None if catalog is None else CatalogQueue(catalog, self.queue, limits.threads)
+        # None without a catalog.
+        self._catalog_queue = (
+            None
+            if catalog is None
+            else CatalogQueue(catalog, self.queue, limits.threads, self._is_current)
         )
         # For the thread alone, by path.
         self._publishers: dict[str, TablePublisher] = {}
@@ -155,7 +157,7 @@ class IcebergPublication:
             return at
         # What is published may have come from another pipeline.
         published = None if self._files.is_shared else self._published_ms.get(path)
-        kept = None if self._catalog is None else self._catalog.kept(path)
+        kept = None if self._catalog is None else self._catalog.states.kept(path)
         if kept is not None:
             # Readers of a catalog that lags see an earlier version.
             at = min(at, kept.at)
@@ -176,17 +178,25 @@ class IcebergPublication:
         versions, cut = self.queue.take()
         if versions or cut is not None:
             self._publish_newest(versions, cut)
-        if self._unlisted is not None:
-            self._unlisted.go_on()
+        if self._catalog_queue is not None:
+            self._catalog_queue.go_on()
         self._write_record()
 
     def finish(self) -> None:
         """Publish the newest cut, and then what has come after it; also to the catalog."""
         for _ in range(2):
             self.publish()
-        if self._unlisted is not None:
-            self._unlisted.go_on(is_last=True)
+        if self._catalog_queue is not None:
+            self._catalog_queue.go_on(is_last=True)
             self._write_record()
+
+    def stop(self) -> None:
+        """Let a catalog have nothing more, after the last turn."""
+        if self._catalog_queue is not None:
+            self._catalog_queue.stop()
+
+    def _is_current(self) -> bool:
+        return self._ownership is None or self._ownership.is_current()
 
     def _publish_newest(self, versions: Mapping[str, Version], cut: Cut | None) -> None:
         occasion = self._occasion(cut)
@@ -272,13 +282,9 @@ class IcebergPublication:
             number = occasion.cut
         occasion = occasion._replace(cut=number, is_rewrite=version.is_rewrite)
         try:
-            if self._catalog is not None:
-                kept = self._catalog.expect(path)
-                occasion = occasion._replace(
-                    held=None if kept is None else kept.snapshot,
-                    is_taken=self._unlisted is not None and self._unlisted.is_taken(path),
-                )
-            head = self._publisher(path).publish(snapshot, occasion)
+            with self._held(path) as held:
+                occasion = occasion._replace(held=held)
+                head = self._publisher(path).publish(snapshot, occasion)
         except MirrorError as error:
             return self.queue.failed(schema, error, path, version)
         except DEFECT_TYPES as error:
@@ -289,6 +295,12 @@ class IcebergPublication:
             return True
         return number is not None and tags(head.metadata).get(self._tags.of(number)) == own.version
 
+    def _held(self, path: str) -> AbstractContextManager[frozenset[int]]:
+        """Return the snapshots that a catalog has or may have, while others are published."""
+        if self._catalog is None:
+            return nullcontext(frozenset())
+        return self._catalog.states.publishing(path)
+
     def _note_published(
         self,
         path: str,
@@ -298,10 +310,9 @@ class IcebergPublication:
         is_only_tagged: bool = False,
     ) -> None:
         """Note that a table is published by its path; the catalog follows."""
-        if self._unlisted is None:
-            self.queue.published(path, schema)
-        else:
-            self._unlisted.add(path, schema, since, is_only_tagged=is_only_tagged)
+        if self._catalog_queue is not None:
+            self._catalog_queue.add(path, schema, since, is_only_tagged=is_only_tagged)
+        self.queue.published(path, schema)
 
     def _publisher(self, path: str) -> TablePublisher:
         made = self._publishers.get(path)
@@ -368,7 +379,7 @@ class IcebergPublication:
             return
         with suppress(MirrorError):
             # It is written with the next change; batches meet the same error.
-            if self._ownership is not None and not self._ownership.is_current():
+            if not self._is_current():
                 # A newer process says which tags are there: it may have removed those of this one.
                 return
             record.write(self._services.folder.storage)

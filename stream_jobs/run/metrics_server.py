@@ -274,7 +274,7 @@ def status_page(metrics: JobMetrics) -> Page:
 
 
 def _iceberg_status(tables: list[TableFigures], now: float) -> dict[str, Any] | None:
-    """Return how Iceberg tables follow; those that fail stand there, the latest ones first."""
+    """Return how Iceberg tables follow; of those that fail, the ones that lag most."""
     if not tables:
         return None
     failing = sorted(

@@ -50,8 +50,25 @@ class Version(NamedTuple):
     since: float  # seconds since the epoch
 
 
+class _Side:
+    """How far one kind of readers is, by `database.table`."""
+
+    def __init__(self) -> None:
+        self.problems: dict[str, Message] = {}
+        # When that came which they do not have, in seconds since the epoch.
+        self.waiting_since: dict[str, float] = {}
+
+    def set_waiting(self, name: str, since: float | None) -> None:
+        self.waiting_since.pop(name, None)
+        if since is not None:
+            self.waiting_since[name] = since
+
+
 class PublicationQueue:
-    """The versions that wait, and the newest cut; figures and problems of each table."""
+    """The versions that wait, and the newest cut; figures and problems of each table.
+
+    Readers by path and those of a catalog are told apart: what succeeds there hides nothing here.
+    """
 
     def __init__(self) -> None:
         """Begin with nothing."""
@@ -62,8 +79,8 @@ class PublicationQueue:
         self._cut: Cut | None = None
         # By path: the id of the Delta table that a batch has noted last.
         self._generations: dict[str, str] = {}
+        self._by_path, self._in_catalog = _Side(), _Side()
         # By `database.table`.
-        self._problems: dict[str, Message] = {}
         self.figures: dict[str, TableFigures] = {}
 
     def note(
@@ -93,9 +110,8 @@ class PublicationQueue:
         version = Version(schema, snapshot, is_rewrite, at)
         self._newest[path] = _joined(self._newest.get(path), version)
         self._generations[path] = snapshot.metadata.table_id
-        known = self._figures_of(schema)
-        if known.waiting_since is None:
-            self.figures[schema.name] = replace(known, waiting_since=at)
+        self._by_path.waiting_since.setdefault(schema.name, at)
+        self._show(schema)
 
     def take(self) -> tuple[dict[str, Version], Cut | None]:
         """Return what is to be published next, by path: at the newest cut, if there is one."""
@@ -112,18 +128,33 @@ class PublicationQueue:
         with self._lock:
             return path in self._newest or path in self._at_cut
 
-    def published(self, path: str, schema: TableSchema, since: float | None = None) -> None:
-        """Note that a version of a table has been published.
-
-        A later one waits `since` then, if it is not in this queue any more.
-        """
+    def published(self, path: str, schema: TableSchema) -> None:
+        """Note that a version of a table has been published by its path."""
         with self._lock:
-            self._problems.pop(schema.name, None)
+            self._by_path.problems.pop(schema.name, None)
             waiting = self._at_cut.get(path) or self._newest.get(path)
-            since = since if since is not None or waiting is None else waiting.since
-            self.figures[schema.name] = replace(
-                self._figures_of(schema), waiting_since=since, code=None
-            )
+            self._by_path.set_waiting(schema.name, None if waiting is None else waiting.since)
+            self._show(schema)
+
+    def unlisted(self, schema: TableSchema, since: float) -> None:
+        """Note that a catalog does not have what came `since` then, in seconds since the epoch."""
+        with self._lock:
+            self._in_catalog.waiting_since.setdefault(schema.name, since)
+            self._show(schema)
+
+    def listed(self, schema: TableSchema, since: float | None) -> None:
+        """Note that a catalog has a table; what came `since` then, it does not have yet."""
+        with self._lock:
+            self._in_catalog.problems.pop(schema.name, None)
+            self._in_catalog.set_waiting(schema.name, since)
+            self._show(schema)
+
+    def not_listed(self, schema: TableSchema, error: MirrorError, since: float) -> None:
+        """Note why a catalog does not have what came `since` then."""
+        with self._lock:
+            self._in_catalog.problems[schema.name] = error.message
+            self._in_catalog.waiting_since.setdefault(schema.name, since)
+            self._show(schema, failures=1)
 
     def failed(
         self,
@@ -131,23 +162,17 @@ class PublicationQueue:
         error: MirrorError,
         path: str = "",
         version: Version | None = None,
-        since: float | None = None,
     ) -> bool:
-        """Note a failure; return whether trying again cannot help. If it may, `version` waits.
+        """Note a failure by path; return whether trying again cannot help.
 
-        `since` is when that began to wait which is not published, if it is no version.
+        If it may, `version` waits.
         """
         is_refused = _is_refused(error.message)
         with self._lock:
-            self._problems[schema.name] = error.message
-            known = self._figures_of(schema)
-            since = since if version is None else version.since
-            self.figures[schema.name] = replace(
-                known,
-                failures=known.failures + 1,
-                waiting_since=known.waiting_since or since,
-                code=error.message.shown_code.code,
-            )
+            self._by_path.problems[schema.name] = error.message
+            if version is not None:
+                self._by_path.waiting_since.setdefault(schema.name, version.since)
+            self._show(schema, failures=1)
             if version is not None and not is_refused:
                 own = version.snapshot.metadata.table_id
                 # Unless the mirror was made again meanwhile.
@@ -159,17 +184,27 @@ class PublicationQueue:
     def is_refused(self, schema: TableSchema) -> bool:
         """Return whether Iceberg cannot have a table as it is."""
         with self._lock:
-            problem = self._problems.get(schema.name)
+            problem = self._by_path.problems.get(schema.name)
         return problem is not None and _is_refused(problem)
 
     @property
     def problems(self) -> dict[str, Message]:
-        """Why tables are not published, by `database.table`."""
+        """Why tables are not published, by `database.table`; by path, if neither way."""
         with self._lock:
-            return dict(self._problems)
+            return self._in_catalog.problems | self._by_path.problems
 
-    def _figures_of(self, schema: TableSchema) -> TableFigures:
-        return self.figures.get(schema.name) or TableFigures(schema.database, schema.table)
+    def _show(self, schema: TableSchema, failures: int = 0) -> None:
+        """Let the figures of a table say what both sides know, and so many more failures."""
+        name, sides = schema.name, (self._by_path, self._in_catalog)
+        known = self.figures.get(name) or TableFigures(schema.database, schema.table)
+        since = [side.waiting_since[name] for side in sides if name in side.waiting_since]
+        codes = [side.problems[name].shown_code.code for side in sides if name in side.problems]
+        self.figures[name] = replace(
+            known,
+            failures=known.failures + failures,
+            waiting_since=min(since, default=None),
+            code=codes[0] if codes else None,
+        )
 
 
 def _joined(older: Version | None, newer: Version) -> Version:

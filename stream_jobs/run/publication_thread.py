@@ -38,6 +38,8 @@ def publishing(
     finally:
         stop.set()
         thread.join()
+        if not is_well:
+            publication.stop()
     if is_well:
         publication.finish()
         after()

@@ -56,8 +56,8 @@ class Lake:
     def publish(self, **facts: Any) -> list[MirrorError | None]:
         """Publish all tables by path, and then in the catalog."""
         for sample, published in zip(self.samples, self.published, strict=True):
-            self.publisher.expect(sample.path)
-            published.publish(sample.table, **facts)
+            with self.publisher.states.publishing(sample.path) as held:
+                published.publish(sample.table, held=held, **facts)
         return self.commit()
 
     def commit(self) -> list[MirrorError | None]:

@@ -92,3 +92,30 @@ def test_a_table_with_other_partitions_is_made_again(tmp_path: Path) -> None:
     other = spec | {"fields": spec["fields"][::-1]}
     theirs |= {"partition-specs": [other]}
     assert catalog_changes.relation(theirs, ours) is Relation.OTHER_GENERATION
+
+
+def test_a_table_whose_current_snapshot_is_gone_from_ours_is_led_on(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    sample = Sample(storage, "shop/t")
+    published = Published(storage, sample.path)
+    published.publish(sample.table)
+    sample.append([1])
+    had = published.publish(sample.table).metadata
+    sample.append([2])
+    ours = published.publish(sample.table).metadata
+    given = had["properties"] | {
+        "binlog-connector.table-id": had["table-uuid"],
+        "binlog-connector.location": had["location"],
+    }
+    theirs = had | {"properties": given}
+    first, _, newest = ours["snapshots"]
+    ours = ours | {"snapshots": [first, newest]}
+    assert catalog_changes.relation(theirs, ours) is Relation.EARLIER
+    assert catalog_changes.can_follow(theirs, ours)
+    change = catalog_changes.change(NAME, theirs, ours)
+    assert updates(change, "remove-snapshots") == [
+        {"action": "remove-snapshots", "snapshot-ids": [1]}
+    ]
+    # Without one that both have, nothing says that they are the same.
+    ours = ours | {"snapshots": [newest]}
+    assert catalog_changes.relation(theirs, ours) is Relation.OTHER_GENERATION

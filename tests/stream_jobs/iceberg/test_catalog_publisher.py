@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -210,33 +211,105 @@ def test_a_catalog_that_is_away_keeps_what_its_readers_see_and_is_caught_up(lake
     (sample,), (published,) = lake.samples, lake.published
     sample.append(range(5))
     assert lake.publish() == [None]
-    seen = lake.publisher.kept(sample.path)
+    seen = lake.publisher.states.kept(sample.path)
     assert seen is not None
     lake.proxy.reaches = lambda _: False
     # More than it keeps for readers by path.
     published.keep_snapshots(3)
     for number in range(1, 6):
         sample.append(range(5 * number, 5 * number + 5))
-        (problem,) = lake.publish(held=seen.snapshot)
+        (problem,) = lake.publish()
         assert refused(problem).startswith(
             f"[M815] the Iceberg catalog {lake.proxy.url} does not answer GET /namespaces/lake%1F"
         )
-        assert lake.publisher.kept(sample.path) == seen
+        assert lake.publisher.states.kept(sample.path) == seen
         assert len(lake.read().scan().to_arrow()) == 5
     # Another process knows it, too, and without asking.
     lake.restart()
     published.keep_snapshots(3)
-    assert lake.publisher.kept(sample.path) == seen
+    assert lake.publisher.states.kept(sample.path) == seen
     lake.proxy.reaches = lambda _: True
     assert lake.commit() == [None]
     assert lake.agree() == 30
     # It went on from there.
     assert not [asked for asked in lake.proxy.asked if asked.startswith("DELETE")]
-    now = lake.publisher.kept(sample.path)
+    now = lake.publisher.states.kept(sample.path)
     assert now is not None
     assert now.at > seen.at
     lake.restart()
-    assert lake.publisher.kept(sample.path) is None
+    assert lake.publisher.states.kept(sample.path) is None
+
+
+@pytest.mark.parametrize(
+    ("what", "is_new"), [("/tables/t0", True), ("/tables/t0", False), ("/transactions/", False)]
+)
+def test_what_a_catalog_may_have_stays_until_it_says_whether(
+    pair: Lake, what: str, *, is_new: bool
+) -> None:
+    for published in pair.published:
+        published.keep_snapshots(1)
+    if not is_new:
+        assert pair.publish() == [None, None]
+    for sample in pair.samples[: 1 if what == "/tables/t0" else 2]:
+        sample.append(range(5))
+    sent: list[str] = []
+
+    def reaches(asked: str) -> bool:
+        if asked.startswith("POST") and what in asked:
+            sent.append(asked)
+            return len(sent) == 1
+        return not sent
+
+    pair.proxy.reaches = reaches
+    pair.proxy.answers = lambda asked: not (asked.startswith("POST") and what in asked)
+    assert "M815" in refused(pair.publish()[0])
+    before = len(pair.proxy.asked)
+    made, listed = pair.read().metadata.table_uuid, pair.read().metadata.current_snapshot_id
+    for number in range(3):
+        # The process after this one knows it, too.
+        pair.restart()
+        pair.published[0].keep_snapshots(1)
+        pair.samples[0].append([number + 5])
+        assert "M815" in refused(pair.publish()[0])
+        assert len(pair.read().scan().to_arrow()) == 5
+        head = pair.published[0].files.load("shop/t0")
+        assert head is not None
+        found = {entry["snapshot-id"] for entry in head.metadata["snapshots"]}
+        # The current one, the one that may be there, and the one that was there.
+        assert found == {number + 2, listed} | (set() if is_new else {0})
+    pair.proxy.reaches = pair.proxy.answers = lambda _: True
+    assert pair.commit()[0] is None
+    assert pair.agree() == 8
+    assert pair.read().metadata.table_uuid == made
+    assert not [asked for asked in pair.proxy.asked[before:] if asked.startswith("DELETE")]
+
+
+def test_a_process_does_not_drop_what_a_later_one_has_published(lake: Lake) -> None:
+    (sample,), (published,) = lake.samples, lake.published
+    assert lake.publish() == [None]
+    made = lake.read().metadata.table_uuid
+    access = CatalogAccess(lake.server.url, WAREHOUSE, LOGIN)
+    space = f"lake.{lake.namespace}_{{database}}"
+    later = CatalogPublisher(RestCatalog(access), published.files, space, replaces_foreign=False)
+
+    def overtake(asked: str) -> None:
+        if asked.startswith("GET") and asked.endswith("/tables/t0"):
+            lake.proxy.own = lambda _: None
+            sample.append(range(5, 9))
+            published.publish(sample.table)
+            with ThreadPoolExecutor(1) as pool:
+                assert later.publish({sample.path: ("shop", "t0")}, pool) == {sample.path: None}
+
+    lake.proxy.own = overtake
+    sample.append(range(5))
+    assert refused(lake.publish()[0]).startswith(
+        f"[M821] the Iceberg catalog {lake.proxy.url} refuses a commit to lake.{lake.namespace}"
+        "_shop.t0: another commit was first: it has snapshot 2, which is newer; nothing, unless"
+    )
+    assert lake.read().metadata.table_uuid == made
+    assert lake.agree() == 9
+    assert lake.commit() == [None]
+    assert not [asked for asked in lake.proxy.asked if asked.startswith("DELETE")]
 
 
 def takes_one_snapshot(_: BaseHTTPRequestHandler, body: bytes) -> tuple[int, Any] | None:
@@ -369,7 +442,7 @@ def test_a_table_that_was_set_back_stops_or_is_led_on_and_is_never_dropped(
     assert lake.read().metadata.current_snapshot_id == 1
     assert len(lake.read().scan().to_arrow()) == 1
     # Its readers keep the files.
-    kept = lake.publisher.kept(sample.path)
+    kept = lake.publisher.states.kept(sample.path)
     assert kept is not None
     assert kept.snapshot == 1
     lake.restart(replaces_foreign=True)
@@ -377,6 +450,25 @@ def test_a_table_that_was_set_back_stops_or_is_led_on_and_is_never_dropped(
     assert lake.agree() == 4
     assert lake.read().metadata.table_uuid == made
     assert not [asked for asked in lake.proxy.asked[before:] if asked.startswith("DELETE")]
+
+
+def test_a_table_that_was_set_back_and_has_lost_what_came_after_is_not_taken_for_equal(
+    lake: Lake,
+) -> None:
+    (sample,) = lake.samples
+    for number in range(3):
+        sample.append([number])
+        assert publish_now(lake) == [None]
+    set_back(lake, 1)
+    for number in (2, 3):
+        commit_as_another(lake, {"action": "remove-snapshots", "snapshot-ids": [number]})
+    assert "another program has set it back from snapshot 3 to 1" in refused(lake.commit()[0])
+    kept = lake.publisher.states.kept(sample.path)
+    assert kept is not None
+    assert kept.snapshot == 1
+    lake.restart(replaces_foreign=True)
+    assert lake.commit() == [None]
+    assert lake.agree() == 3
 
 
 def test_a_property_that_protects_files_is_set_again(lake: Lake) -> None:
@@ -409,7 +501,7 @@ def test_a_table_of_somebody_else_is_never_touched(lake: Lake) -> None:
     )
     assert lake.read().metadata.table_uuid == made.metadata.table_uuid
     # Its readers read nothing of ours.
-    assert lake.publisher.kept(lake.samples[0].path) is None
+    assert lake.publisher.states.kept(lake.samples[0].path) is None
 
 
 def test_a_stale_head_is_looked_at_again(lake: Lake) -> None:
@@ -497,7 +589,7 @@ def test_nothing_is_kept_for_a_table_that_the_catalog_does_not_make(lake: Lake) 
     for number in range(2):
         sample.append([number])
         assert "[M817]" in refused(lake.publish()[0])
-        assert lake.publisher.kept(sample.path) is None
+        assert lake.publisher.states.kept(sample.path) is None
     lake.proxy.own = lambda _: None
     assert lake.commit() == [None]
     assert lake.agree() == 2

@@ -9,22 +9,29 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyiceberg.catalog.rest import RestCatalog as PyCatalog
 
+from stream_jobs.apply.table_failures import table_defect
 from stream_jobs.iceberg.catalog_login import CatalogAccess
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.metadata import current_id, tags
 from stream_jobs.iceberg.rest_catalog import RestCatalog
 from stream_jobs.run import catalog_queue, iceberg_publication
+from stream_jobs.run.catalog_queue import CatalogQueue
+from stream_jobs.run.publication_queue import PublicationQueue
+from stream_jobs.source.sequence import PackedSequence
+from stream_jobs.source.table_schema import TableSchema
 from tests.stream_jobs.catalog_server import WAREHOUSE
 from tests.stream_jobs.iceberg.idle_tables import LIMITS, IdleMirror
 from tests.stream_jobs.iceberg.lake import LOGIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from concurrent.futures import ThreadPoolExecutor
     from pathlib import Path
 
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
 
+    from stream_jobs.errors import MirrorError
     from stream_jobs.iceberg.table_files import TableFiles
     from stream_jobs.run.publication_queue import TableFigures
     from tests.stream_jobs.catalog_server import CatalogServer, Proxy
@@ -174,3 +181,103 @@ def test_a_catalog_gets_tags_some_at_a_time_and_in_a_part_of_the_time(
     assert len(listed.proxy.commits()) == before + 1
     mirror.publication.finish()
     assert "cut_3" in listed.listed(1).refs
+
+
+def test_a_silent_catalog_does_not_keep_the_snapshots_that_it_will_never_get(
+    listed: ListedMirror,
+) -> None:
+    mirror = listed.make(1, snapshots=2)
+    mirror.change()
+    mirror.publication.finish()
+    listed.silence()
+    for _ in range(20):
+        mirror.change()
+        listed.publish()
+    assert listed.asked.wait(10)
+    # The last two, the one that the catalog has, and the one that it may get.
+    assert len(listed.by_path()["snapshots"]) <= 4
+    assert 1 in {entry["snapshot-id"] for entry in listed.by_path()["snapshots"]}
+
+
+def test_a_catalog_that_does_not_answer_is_asked_for_some_of_many_tags(
+    listed: ListedMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog_queue, "_TAGGED_MAX", 1)
+    # What takes a second counts for days.
+    monkeypatch.setattr(catalog_queue, "TAGGING_SHARE", 1e-6)
+    mirror = listed.make(5)
+    listed.proxy.reaches = lambda _: False
+    before = len(listed.proxy.asked)
+    mirror.change(mirror.cut())
+    mirror.publication.finish()
+    assert len(listed.proxy.asked) == before + 1
+    listed.proxy.reaches = lambda _: True
+    ends_at = time.monotonic() + 30
+    while not all("cut_1" in listed.listed(number).refs for number in range(5)):
+        assert time.monotonic() < ends_at
+        listed.publish()
+        time.sleep(0.1)
+
+
+def test_a_job_that_fails_asks_a_catalog_for_nothing_more(listed: ListedMirror) -> None:
+    mirror = listed.make(1)
+    before = len(listed.proxy.commits())
+    listed.silence()
+    mirror.change()
+    listed.publish()
+    assert listed.asked.wait(10)
+    mirror.change()
+    listed.publish()
+    mirror.publication.stop()
+    listed.answers.set()
+    ends_at = time.monotonic() + 30
+    while any(thread.name == "catalog" for thread in threading.enumerate()):
+        assert time.monotonic() < ends_at
+        time.sleep(0.05)
+    assert len(listed.proxy.commits()) == before
+    assert listed.listed().current_snapshot_id == 0
+
+
+class OddPublisher(CatalogPublisher):
+    """One that ends with an error, or with none."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+        self.published: list[str] = []
+
+    def publish(
+        self, tables: Mapping[str, tuple[str, str]], pool: ThreadPoolExecutor
+    ) -> dict[str, MirrorError | None]:
+        assert pool is not None
+        if self.error is not None:
+            raise self.error
+        self.published += tables
+        return dict.fromkeys(tables)
+
+
+ORDERS = TableSchema("shop", "orders", "a", PackedSequence(0, 0), ())
+
+
+@pytest.mark.parametrize("is_only_tagged", [False, True])
+def test_an_error_of_the_program_is_a_problem_of_the_tables_and_they_wait(
+    *, is_only_tagged: bool
+) -> None:
+    publisher, known = OddPublisher(), PublicationQueue()
+    queue = CatalogQueue(publisher, known, 1, lambda: True)
+    publisher.error = IndexError("odd")
+    queue.add("shop/orders", ORDERS, is_only_tagged=is_only_tagged)
+    queue.go_on(is_last=True)
+    assert known.problems["shop.orders"].code == table_defect("t", publisher.error).code
+    assert known.figures["shop.orders"].waiting_since is not None
+    publisher.error = None
+    queue.go_on(is_last=True)
+    assert publisher.published == ["shop/orders"]
+    assert not known.problems
+
+
+def test_a_process_that_another_one_has_followed_asks_a_catalog_for_nothing() -> None:
+    publisher = OddPublisher()
+    queue = CatalogQueue(publisher, PublicationQueue(), 1, lambda: False)
+    queue.add("shop/orders", ORDERS)
+    queue.go_on(is_last=True)
+    assert publisher.published == []

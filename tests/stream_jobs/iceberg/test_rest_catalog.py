@@ -295,3 +295,16 @@ def test_the_start_of_a_job_names_a_catalog_that_knows_no_version_3(
     # One that stages no table at all says nothing of version 3.
     proxy.refuses = lambda _, body: (400, said) if b'"stage-create":true' in body else None
     start(proxy.url, tmp_path, databases=["started"])
+
+
+@pytest.mark.parametrize(("status", "count"), [(409, 1), (403, 17)])
+def test_the_start_of_a_job_goes_on_where_tables_may_be_made(
+    proxy: Proxy, tmp_path: Path, status: int, count: int
+) -> None:
+    # Another process stages the same; or the namespaces that are not tried may be others.
+    said = {"error": {"message": "not this one", "type": "Other"}}
+    proxy.own = lambda asked: (status, said) if asked.startswith("POST /v1/ware") else None
+    databases = [f"d{number}" for number in range(count)]
+    start(proxy.url, tmp_path, databases=databases)
+    if status == 403:
+        assert "[M817]" in refused_start(proxy.url, tmp_path, *databases[:16])

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from stream_jobs.run.publication_thread import pause_seconds
+from stream_jobs.run.iceberg_publication import IcebergPublication
+from stream_jobs.run.publication_thread import pause_seconds, publishing
 
 EVERY = 10.0
 
@@ -31,3 +32,25 @@ def test_turns_begin_at_moments_that_their_lengths_do_not_move(took: float) -> N
     gaps = [later - earlier for (earlier, _), (later, _) in pairwise(turns(took))]
     # A turn that is longer leaves out the moments that it has passed.
     assert gaps == pytest.approx([period * (took // period + 1)] * len(gaps))
+
+
+class Calls(IcebergPublication):
+    """A publication that notes how it ends."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+
+    def finish(self) -> None:
+        self.made.append("finish")
+
+    def stop(self) -> None:
+        self.made.append("stop")
+
+
+def test_a_job_that_ends_with_an_error_publishes_nothing_more() -> None:
+    well, failed = Calls(), Calls()
+    with publishing(well, EVERY, lambda: None):
+        pass
+    with pytest.raises(KeyError), publishing(failed, EVERY, lambda: None):
+        raise KeyError
+    assert (well.made, failed.made) == (["finish"], ["stop"])
