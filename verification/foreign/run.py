@@ -68,7 +68,9 @@ def compare(table: OneTable) -> None:
         log = SourceLog(table.log, source, mapping)
         sides = Sides(source, target, mapping, log, patience)
         ForeignCheck(sides, limits, result, table.show).run()
-        result.through = moments.through(at, result.lacking)
+        # Before the first change that the log says is lacking, there may be others.
+        if not (result.lacking and log.lacks_changes):
+            result.through = moments.through(at, result.lacking)
     finally:
         target.close()
 
