@@ -10,7 +10,8 @@ of these changes are deleted, the names are synced, too. A sync costs half a mil
 disk; without it, a table could be left with empty files.
 
 A folder that somebody moves away while the job runs is not made again for a commit, which would be
-lost when it is moved back.
+lost when it is moved back. Only the first version of a table makes its folder again, because people
+delete tables that are to be copied again; and a folder that was deleted in that of the job's files.
 """
 
 import errno
@@ -30,6 +31,7 @@ from connector.foundation.errors import ConfigError
 from connector.foundation.settings import settings_errors
 from stream_jobs.delta.storage import Storage, StoredFile, checked_path
 from stream_jobs.errors import MirrorError, delta_errors, job_errors
+from stream_jobs.paths import OWN_FOLDER
 
 # Errors of reads that say nothing of other files.
 _OF_ONE_FILE: Final = frozenset(
@@ -177,7 +179,7 @@ class LocalStorage:
         try:
             file = os.open(temporary, flags, 0o666)
         except FileNotFoundError:
-            self._make(folder)
+            self._make(folder, name)
             file = os.open(temporary, flags, 0o666)
         self._found.add(folder)
         try:
@@ -192,13 +194,18 @@ class LocalStorage:
             os.close(file)
         return temporary
 
-    def _make(self, folder: str) -> None:
-        """Make a folder; raises FileNotFoundError if one was there, and somebody has taken it."""
+    def _make(self, folder: str, name: str) -> None:
+        """Make a folder for a file; raises FileNotFoundError if somebody has taken it away."""
         known = folder
         while known not in self._found and known != self.root:
             known = os.path.dirname(known)  # noqa: PTH120
         if known in self._found and not os.path.isdir(known):  # noqa: PTH112
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            parent = os.path.dirname(known)  # noqa: PTH120
+            # Who deletes a table may want it made again, and files of the job alone come again.
+            is_new_table = folder.endswith("/_delta_log") and name == f"{0:020}.json"
+            is_deleted = parent.endswith(f"/{OWN_FOLDER}") and os.path.isdir(parent)  # noqa: PTH112
+            if known == self.root or not (is_new_table or is_deleted):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
@@ -192,3 +193,30 @@ def test_a_table_that_was_read_and_taken_away_is_not_made_again(tmp_path: Path) 
     with pytest.raises(MirrorError, match="No such file"):
         storage.put_if_absent("t/_delta_log/1.json", b"1")
     assert not (tmp_path / "t").exists()
+
+
+def test_a_table_that_somebody_has_deleted_begins_again(tmp_path: Path) -> None:
+    root = tmp_path / "mirror"
+    storage = LocalStorage(str(root))
+    storage.verify()
+    first, second = (f"shop/t/_delta_log/{version:020}.json" for version in (0, 1))
+    storage.put_if_absent(first, b"0")
+    shutil.rmtree(root / "shop")
+    with pytest.raises(MirrorError, match="No such file"):
+        storage.put_if_absent(second, b"1")
+    assert storage.put_if_absent(first, b"0")
+    assert storage.put_if_absent(second, b"1")
+    root.rename(tmp_path / "away")
+    with pytest.raises(MirrorError, match="No such file"):
+        storage.put_if_absent(first.replace("shop", "crm"), b"0")
+    assert not root.exists()
+
+
+def test_a_folder_of_the_jobs_files_that_somebody_has_deleted_is_made_again(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    storage.put_if_absent("_cdc/owner/1.json", b"1")
+    shutil.rmtree(tmp_path / "_cdc" / "owner")
+    assert storage.put_if_absent("_cdc/owner/1.json", b"1")
+    (tmp_path / "_cdc").rename(tmp_path / "away")
+    with pytest.raises(MirrorError, match="No such file"):
+        storage.put_if_absent("_cdc/owner/2.json", b"2")
