@@ -4,9 +4,7 @@ Nothing that happens to source, Kafka, pipeline or mirror ends it. A table that 
 now counts as not finished, and is compared again in its turn.
 """
 
-import random
 import time
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NoReturn
@@ -18,6 +16,14 @@ from connector.foundation.settings.sections import Settings
 from verification import verify_errors
 from verification.baselines import Baselines
 from verification.commit_times import CommitTimeCache
+from verification.continuous_rounds import (
+    NAMED_MAX,
+    RoundPauses,
+    end_round,
+    names_by_age,
+    report_defect,
+    report_verdict,
+)
 from verification.metrics import VerificationMetrics
 from verification.pipeline import Pipeline
 from verification.replica_side import ReplicaServer
@@ -28,12 +34,8 @@ from verification.table_check import Limits
 from verification.table_comparison import TableComparison
 from verification.table_definitions import TableName
 
-# The log names so many rows of a table; the figure counts all.
-_NAMED_MAX: Final = 20
 # A source closes sessions that are silent for long, and one row in many is read a second.
 _ASK_SECONDS: Final = 30.0
-# Of a defect, the innermost places of the code.
-_FRAMES: Final = 8
 # Both peers answer, and one table has to wait.
 _LAGS: Final = (verify_errors.CONNECTOR_LAGS, verify_errors.COPY_LAGS)
 
@@ -75,7 +77,7 @@ class ContinuousRun:
         # What is left of this round.
         self._left: dict[TableName, None] = {}
         self._asked_at = 0.0
-        self._in_vain = 0
+        self._pauses = RoundPauses(metrics, settings.retry)
         self._times = CommitTimeCache()
 
     def run(self) -> NoReturn:
@@ -87,7 +89,7 @@ class ContinuousRun:
                 except errors.ConnectorError as error:
                     if error.code in _STATES:
                         raise
-                    self._pause(self._interrupted(error))
+                    self._pauses.after(error)
         finally:
             self._keep_state()
 
@@ -111,9 +113,9 @@ class ContinuousRun:
             with Rounds(pipeline, comparison, self._baselines, report_defect) as rounds:
                 self._round(pipeline, rounds)
                 while rounds.is_busy:
-                    self._pause(self._settings.verify.pause_seconds)
+                    self._pauses.pause(self._settings.verify.pause_seconds)
                     self._round(pipeline, rounds)
-        self._pause(self._settings.verify.pause_seconds)
+        self._pauses.pause(self._settings.verify.pause_seconds)
 
     def _follow(self, pipeline: Pipeline) -> None:
         """Go on at another server, if the source has failed over: all rows are compared there.
@@ -152,7 +154,7 @@ class ContinuousRun:
             metrics.keep(names)
             if self._baselines is not None:
                 self._baselines.keep({key_of(name) for name in names})
-            self._left = dict.fromkeys(self._by_age())
+            self._left = dict.fromkeys(names_by_age(metrics))
             metrics.begin_round(len(self._left))
         waits = self._baselines is None or not self._settings.verify.full_every_hours
         for name, result in rounds.round(list(self._left), waits=waits):
@@ -160,8 +162,7 @@ class ContinuousRun:
         # Large tables may be compared for longer than a round.
         self._left = {}
         self._keep_state()
-        metrics.rounds += 1
-        _log.info("round ended", **metrics.summary())
+        end_round(metrics)
 
     def _take(self, name: TableName, result: TableResult) -> None:
         """Note and report what was found in a table; raises why source or Kafka are away."""
@@ -178,24 +179,16 @@ class ContinuousRun:
         is_away = isinstance(error, errors.SourceUnavailable | errors.SinkUnavailable)
         if error is not None and is_away and error.code not in _LAGS:
             raise error
-        self._in_vain = 0
+        self._pauses.succeeded()
 
     def _keep_state(self) -> None:
         if self._baselines is not None:
             self._baselines.write()
 
-    def _by_age(self) -> list[TableName]:
-        """Return the tables, those first that were not compared for the longest time."""
-        tables = list(self._metrics.tables.values())
-        # After a restart, no table is always the last one.
-        random.shuffle(tables)
-        tables.sort(key=lambda table: table.tried_at or 0.0)
-        return [(table.database, table.table) for table in tables]
-
     def _report(self, result: TableResult) -> None:
         differences = [(difference, False) for difference in result.differences]
         differences += [(difference, True) for difference in result.repaired]
-        for difference, is_repaired in differences[:_NAMED_MAX]:
+        for difference, is_repaired in differences[:NAMED_MAX]:
             _log.warning(
                 "row differs",
                 table=result.name,
@@ -209,66 +202,32 @@ class ContinuousRun:
                 since=None if difference.since is None else str(difference.since),
                 transaction=result.transaction,
             )
-        for interval in result.intervals[:_NAMED_MAX]:
+        for interval in result.intervals[:NAMED_MAX]:
             _log.warning("interval is wrong", table=result.name, **interval.to_json())
         if result.iceberg is not None:
             found = result.to_json(with_values=False)["iceberg"]
-            for row in found["differences"][:_NAMED_MAX]:
+            for row in found["differences"][:NAMED_MAX]:
                 _log.warning("row differs in Iceberg", table=result.name, **row)
-            for defect in found["defects"][:_NAMED_MAX]:
+            for defect in found["defects"][:NAMED_MAX]:
                 _log.warning("Iceberg is wrong", table=result.name, what=defect)
-        log = _log.info if result.verdict in {"equal", "not compared"} else _log.warning
-        if result.changed_keys == 0 and result.verdict == "equal":
-            # Nothing has changed.
-            log = _log.debug
-        log(
-            result.verdict,
-            table=result.name,
-            rows=result.rows,
-            seconds=round(result.seconds, 3),
+        report_verdict(
+            result,
+            is_fine=result.verdict in {"equal", "not compared"},
             differences=len(result.differences),
             intervals=len(result.intervals),
             **({"lost_columns": result.lost_columns} if result.lost_columns else {}),
             **({"borders_note": result.borders_note} if result.borders_note else {}),
             repaired=len(result.repaired),
             transaction=result.transaction,
-            **({} if result.changed_keys is None else {"changed_keys": result.changed_keys}),
-            **({} if result.error is None else errors.fields(result.error)),
         )
 
     def _connected(self, pipeline: Pipeline) -> None:
         self._metrics.pace = lambda: pipeline.pace.state
-        self._metrics.is_connected = True
-        self._metrics.interrupted_by = ""
+        self._pauses.connected()
         self._asked_at = time.monotonic()
-
-    def _interrupted(self, error: errors.ConnectorError) -> float:
-        """Note that source or Kafka are away; return the seconds until the next attempt."""
-        retry = self._settings.retry
-        seconds = min(retry.initial_seconds * 2.0 ** min(self._in_vain, 30), retry.max_seconds)
-        self._in_vain += 1
-        self._metrics.is_connected = False
-        self._metrics.interrupted_by = str(error)
-        _log.warning("interrupted", **errors.fields(error), retry_in_seconds=seconds)
-        return seconds
 
     def _turn(self, pipeline: Pipeline) -> None:
         self._metrics.turn()
         if time.monotonic() - self._asked_at > _ASK_SECONDS:
             self._asked_at = time.monotonic()
             pipeline.session.query("SELECT 1")
-
-    def _pause(self, seconds: float) -> None:
-        self._metrics.turn(seconds)
-        time.sleep(seconds)
-
-
-def report_defect(table: str, error: Exception) -> None:
-    """Log a defect; its text may hold values."""
-    frames = traceback.extract_tb(error.__traceback__)
-    _log.error(
-        "defect",
-        table=table,
-        error=type(error).__name__,
-        places=[f"{frame.filename}:{frame.lineno}" for frame in frames[-_FRAMES:]],
-    )

@@ -6,11 +6,10 @@ differed or lagged. A table without any is equal through the moment, at no furth
 to time, all rows of a table are compared, beside the rounds if it is a large one.
 """
 
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import structlog
 
@@ -22,7 +21,14 @@ from connector.foundation.settings.sections import (
     VerifySettings,
 )
 from verification import verify_errors
-from verification.continuous_run import report_defect
+from verification.continuous_rounds import (
+    NAMED_MAX,
+    RoundPauses,
+    end_round,
+    names_by_age,
+    report_defect,
+    report_verdict,
+)
 from verification.digests import Digest
 from verification.foreign.foreign_check import ForeignCheck, ForeignLimits
 from verification.foreign.foreign_report import ForeignResult
@@ -40,9 +46,6 @@ from verification.metrics import VerificationMetrics
 from verification.source_table import RowKey
 from verification.table_definitions import TableName
 from verification.table_queue import TableQueue
-
-# The log names so many rows of a table; the figure counts all.
-_NAMED_MAX: Final = 20
 
 _log = structlog.get_logger()
 
@@ -83,7 +86,7 @@ class ForeignContinuousRun:
         self._position = ""
         # That it had in the last round.
         self._transactions = ""
-        self._in_vain = 0
+        self._pauses = RoundPauses(metrics, RetrySettings())
         # Because of what every round compares all rows.
         self._gaps = LogGaps()
 
@@ -98,7 +101,7 @@ class ForeignContinuousRun:
                 if error.code is verify_errors.LOST:
                     # What comes in place of the lost transactions may have their names.
                     self._forget()
-                self._pause(self._interrupted(error))
+                self._pauses.after(error)
 
     def _connect(self) -> NoReturn:
         """Go round over one source; raises the errors of connections."""
@@ -116,7 +119,7 @@ class ForeignContinuousRun:
             with Queue() as queue:
                 while True:
                     self._round(run, queue)
-                    self._pause(self._settings.pause_seconds)
+                    self._pauses.pause(self._settings.pause_seconds)
 
     def _follow(self, server: SourceServer) -> None:
         """Begin anew at another server.
@@ -140,22 +143,18 @@ class ForeignContinuousRun:
         metrics, server = self._metrics, run.log.server
         self._keep(list(matching(server.session, self._tables)))
         start = self._start(run.log)
-        metrics.is_connected, metrics.interrupted_by, self._in_vain = True, "", 0
+        self._pauses.connected()
+        self._pauses.succeeded()
         metrics.begin_round(len(self._chains))
         hours = self._settings.full_every_hours
         due = [own.choice for own in self._chains.values() if own.is_due(start.at, hours)]
         sizes = estimated_rows(server.session, due)
-        names = list(self._chains)
-        # After a restart, no table is always the last one.
-        random.shuffle(names)
-        names.sort(key=lambda name: metrics.tables[name].tried_at or 0.0)
-        for name in names:
+        for name in names_by_age(metrics):
             self._begin(name, start, run, queue, sizes.get(name, 0))
         # If each round compares all rows, it has an end.
         for name, _, compared in queue.ended(0, waits_for_large=not (hours and start.position)):
             self._take(name, compared.result())
-        metrics.rounds += 1
-        _log.info("round ended", **metrics.summary())
+        end_round(metrics)
 
     def _keep(self, choices: Sequence[TableChoice]) -> None:
         require_one_target(choices)
@@ -200,7 +199,7 @@ class ForeignContinuousRun:
         """Compare all rows of the tables of which the log may lack changes."""
         hidden = sorted(name for name in self._chains if gaps.hide(name))
         if gaps != self._gaps and hidden:
-            names = [".".join(name) for name in hidden[:_NAMED_MAX]]
+            names = [".".join(name) for name in hidden[:NAMED_MAX]]
             _log.warning(
                 "each round compares all rows: the log lacks changes",
                 setting=gaps.setting or "foreign keys",
@@ -244,7 +243,7 @@ class ForeignContinuousRun:
         self._report(result)
 
     def _report(self, result: ForeignResult) -> None:
-        for difference in result.differences[:_NAMED_MAX]:
+        for difference in result.differences[:NAMED_MAX]:
             told = difference.to_json(with_values=False)
             _log.warning(
                 "row differs",
@@ -256,34 +255,12 @@ class ForeignContinuousRun:
                 since=None if difference.since is None else difference.since.time,
                 transaction=None if difference.since is None else difference.since.place,
             )
-        log = _log.info if result.verdict == "equal" else _log.warning
-        if result.changed_keys == 0 and result.verdict == "equal":
-            # Nothing has changed.
-            log = _log.debug
-        log(
-            result.verdict,
-            table=result.name,
-            rows=result.rows,
-            seconds=round(result.seconds, 3),
+        report_verdict(
+            result,
+            is_fine=result.verdict == "equal",
             differences=len(result.differences),
             lagging=result.lagging_rows,
-            **({} if result.changed_keys is None else {"changed_keys": result.changed_keys}),
-            **({} if result.error is None else errors.fields(result.error)),
         )
-
-    def _interrupted(self, error: errors.ConnectorError) -> float:
-        """Note that the source is away; return the seconds until the next attempt."""
-        retry = RetrySettings()
-        seconds = min(retry.initial_seconds * 2.0 ** min(self._in_vain, 30), retry.max_seconds)
-        self._in_vain += 1
-        self._metrics.is_connected = False
-        self._metrics.interrupted_by = str(error)
-        _log.warning("interrupted", **errors.fields(error), retry_in_seconds=seconds)
-        return seconds
-
-    def _pause(self, seconds: float) -> None:
-        self._metrics.turn(seconds)
-        time.sleep(seconds)
 
 
 def _report_failure(table: str, error: Exception) -> None:

@@ -64,7 +64,7 @@ def runs(
         raise next(left)
 
     monkeypatch.setattr(run, "_connect", fail)
-    monkeypatch.setattr(run, "_pause", lambda _: None)
+    monkeypatch.setattr(run._pauses, "pause", lambda _: None)
     run.run()
 
 
