@@ -45,14 +45,14 @@ class Disk:
             return
         if kept is not None:
             shutil.copytree(self.folder, kept, ignore=shutil.ignore_patterns("socket"))
-        self._require(_said(["umount", str(self.folder)]))
+        self._require(refusal_of(["umount", str(self.folder)]))
 
     def _mount(self) -> str:
         options = f"size={self._size}"
-        return _said(["mount", "-t", "tmpfs", "-o", options, "chaos", str(self.folder)])
+        return refusal_of(["mount", "-t", "tmpfs", "-o", options, "chaos", str(self.folder)])
 
     def _remount(self, options: str) -> str:
-        return _said(["mount", "-o", f"remount,{options}", str(self.folder)])
+        return refusal_of(["mount", "-o", f"remount,{options}", str(self.folder)])
 
     def _require(self, refused: str) -> None:
         if refused:
@@ -60,7 +60,7 @@ class Disk:
             raise ChaosFailure(reason)
 
 
-def _said(command: list[str]) -> str:
+def refusal_of(command: list[str]) -> str:
     """Run a command; return why it failed, "" if it has not."""
     try:
         run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.process import beside
 from local_stack import connect
 
 if TYPE_CHECKING:
@@ -52,9 +53,8 @@ class Shop:
     @contextmanager
     def load(self) -> Iterator[None]:
         """Change the orders all the time, some hundred times a second."""
-        ended = threading.Event()
 
-        def change() -> None:
+        def change(ended: threading.Event) -> None:
             with connect(self.server.endpoint, self.name) as connection:
                 cursor = connection.cursor()
                 number = 100
@@ -64,13 +64,8 @@ class Shop:
                     cursor.execute(f"UPDATE orders SET note = '{number}' WHERE id <= 100")
                     cursor.execute(f"DELETE FROM orders WHERE id = {number - 50}")
 
-        thread = threading.Thread(target=change)
-        thread.start()
-        try:
+        with beside(change):
             yield
-        finally:
-            ended.set()
-            thread.join()
 
     @property
     def url(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.chaos.disk import refusal_of
 from tests.integration.harness import wait_until
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class SmallDisk:
         # Without blocks that only root may take.
         commands = (["mkfs.ext4", "-q", "-m", "0", str(self._image)], self._mount)
         for command in commands:
-            if refused := _said(command):
+            if refused := refusal_of(command):
                 pytest.skip(f"no file system of its own: {refused}")
 
     def fill(self) -> None:
@@ -63,22 +64,13 @@ class SmallDisk:
     def remove(self) -> None:
         """Unmount it, when the last process of a lake has ended."""
         command = ["umount", str(self.folder)]
-        wait_until(lambda: not _said(command), lambda: _said(command))
+        wait_until(lambda: not refusal_of(command), lambda: refusal_of(command))
 
     @property
     def _mount(self) -> list[str]:
         return ["mount", "-o", "loop,errors=remount-ro", str(self._image), str(self.folder)]
 
 
-def _said(command: list[str]) -> str:
-    """Run a command; return why it failed, "" if it has not."""
-    try:
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return f"there is no command {command[0]}"
-    return run.stderr.strip() or f"{command[0]} failed" if run.returncode else ""
-
-
 def _require(command: list[str]) -> None:
-    if refused := _said(command):
+    if refused := refusal_of(command):
         raise AssertionError(refused)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ from tests.integration.lake.small_disk import SmallDisk
 from tests.length import FULL
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -34,6 +36,15 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
     own.remove()
 
 
+@contextmanager
+def following(shop: Shop, lake: Path, said: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run `up` under load, from its first cut on; its output goes to the file `said`."""
+    shop.grant()
+    with running(said, shop.url, "--to", lake) as process, shop.load():
+        wait_until(lambda: "\ncut " in said.read_text(), said.read_text, PATIENCE_SECONDS)
+        yield process
+
+
 def require_equal(lake: Path) -> None:
     """Let the lake go on, and compare it with the source."""
     done = up("--to", lake, "--once", "--verify")
@@ -44,10 +55,8 @@ def require_equal(lake: Path) -> None:
 def test_a_full_disk_is_said_and_the_lake_goes_on_after_it(
     shop: Shop, disk: SmallDisk, tmp_path: Path
 ) -> None:
-    shop.grant()
     lake, said = disk.folder / "lake", tmp_path / "up.log"
-    with running(said, shop.url, "--to", lake) as process, shop.load():
-        wait_until(lambda: "\ncut " in said.read_text(), said.read_text, PATIENCE_SECONDS)
+    with following(shop, lake, said) as process:
         disk.fill()
         # Both programs meet it, and say so on the same disk.
         time.sleep(_FULL_SECONDS)
@@ -78,10 +87,8 @@ def test_a_full_disk_is_said_and_the_lake_goes_on_after_it(
 def test_a_read_only_disk_ends_a_lake_which_goes_on_after_the_repair(
     shop: Shop, disk: SmallDisk, tmp_path: Path
 ) -> None:
-    shop.grant()
     lake, said = disk.folder / "lake", tmp_path / "up.log"
-    with running(said, shop.url, "--to", lake) as process, shop.load():
-        wait_until(lambda: "\ncut " in said.read_text(), said.read_text, PATIENCE_SECONDS)
+    with following(shop, lake, said) as process:
         disk.fail()
         assert process.wait(PATIENCE_SECONDS) == 3
     text = said.read_text()
@@ -95,11 +102,9 @@ def test_a_read_only_disk_ends_a_lake_which_goes_on_after_the_repair(
 def test_a_part_that_is_moved_away_ends_a_lake_which_goes_on_when_it_is_back(
     shop: Shop, tmp_path: Path, part: str
 ) -> None:
-    shop.grant()
     lake, said, away = tmp_path / "lake", tmp_path / "up.log", tmp_path / "away"
     moved = lake / part
-    with running(said, shop.url, "--to", lake) as process, shop.load():
-        wait_until(lambda: "\ncut " in said.read_text(), said.read_text, PATIENCE_SECONDS)
+    with following(shop, lake, said) as process:
         moved.rename(away)
         assert process.wait(PATIENCE_SECONDS) == 3
     assert f"error: [{lake_errors.LOG_GONE.code}] {lake}: " in said.read_text()

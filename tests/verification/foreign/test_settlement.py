@@ -48,6 +48,16 @@ def rows(note: str) -> pa.Table:
     return pa.table({"id": pa.array([1], pa.int32()), "note": [note]})
 
 
+def source_at(clock: _Clock) -> Any:
+    """Return a source whose row is the new one."""
+    return SimpleNamespace(
+        schema=schema(column("id", "int", key=1), column("note", "text")),
+        no_rows=rows("new").slice(0, 0),
+        rows_of=lambda _: iter([rows("new")]),
+        server_time_us=lambda: int(clock.now * _US),
+    )
+
+
 class _Target(DeltaTarget):
     """A table that is away from 1001 to 1310, and gets the new row at a time."""
 
@@ -74,12 +84,7 @@ def test_after_an_absence_a_target_has_the_time_of_the_lag_to_follow(
         monkeypatch.setattr(module, "time", clock)
     target = _Target(tmp_path, clock, follows_at)
     target.refresh()
-    source: Any = SimpleNamespace(
-        schema=schema(column("id", "int", key=1), column("note", "text")),
-        no_rows=rows("new").slice(0, 0),
-        rows_of=lambda _: iter([rows("new")]),
-        server_time_us=lambda: int(clock.now * _US),
-    )
+    source = source_at(clock)
     mapping = MappingGuess(source, target, TableChoice("shop", "t", target.name, {})).mapping()
     (digest,) = digest_pairs(mapping.keys(rows("new")))
     old, new = (mapping.values(rows(note))[0] for note in ("old", "new"))
@@ -119,12 +124,7 @@ def test_a_target_that_follows_lacks_the_changes_after_the_value_that_it_has(
     monkeypatch.setattr(settlement, "time", clock)
     target = _Following(tmp_path, "old", "old", last)
     target.refresh()
-    source: Any = SimpleNamespace(
-        schema=schema(column("id", "int", key=1), column("note", "text")),
-        no_rows=rows("new").slice(0, 0),
-        rows_of=lambda _: iter([rows("new")]),
-        server_time_us=lambda: int(clock.now * _US),
-    )
+    source = source_at(clock)
     mapping = MappingGuess(source, target, TableChoice("shop", "t", target.name, {})).mapping()
     (digest,) = digest_pairs(mapping.keys(rows("new")))
     values: list[Value] = [mapping.values(rows(note))[0] for note in ("old", "mid", "new")]
@@ -146,12 +146,7 @@ def test_what_the_log_lacks_is_no_difference_before_the_lag_is_over(
     monkeypatch.setattr(settlement, "time", clock)
     target = _Following(tmp_path, *["old"] * 5, *(["new"] if follows else []))
     target.refresh()
-    source: Any = SimpleNamespace(
-        schema=schema(column("id", "int", key=1), column("note", "text")),
-        no_rows=rows("new").slice(0, 0),
-        rows_of=lambda _: iter([rows("new")]),
-        server_time_us=lambda: int(clock.now * _US),
-    )
+    source = source_at(clock)
     mapping = MappingGuess(source, target, TableChoice("shop", "t", target.name, {})).mapping()
     (digest,) = digest_pairs(mapping.keys(rows("new")))
     old = mapping.values(rows("old"))[0]
