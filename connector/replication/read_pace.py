@@ -63,6 +63,13 @@ class PaceState(NamedTuple):
     why: Message | None = None
 
 
+class CountedStatements(NamedTuple):
+    """Two counters of statements, whose difference grows by those of others."""
+
+    all: int  # since the server was started
+    own: float  # since this process was started; about, for they go on while the server counts
+
+
 class ServerSample(NamedTuple):
     """What a server said at one time; None for what it does not say."""
 
@@ -70,7 +77,8 @@ class ServerSample(NamedTuple):
     lag_seconds: float | None = None  # None if it is no replica
     pause: float = 0.0  # what the query of the user returned: above 0, nothing is read
     work: OthersWork | None = None  # None, too, if it was not asked
-    statements: float | None = None  # of others, since any time; about, for servers without `work`
+    # About how many statements others have sent, of servers without `work`.
+    counted: CountedStatements | None = None
     own_running: float = 0.0  # reads that may have run when it said that
     server: Hashable = None  # which one: another one counts from elsewhere
 
@@ -129,21 +137,24 @@ class _Rate:
 
     def __init__(self) -> None:
         self._mean = 0.0
-        self._last: tuple[float, float] | None = None
+        self._last: tuple[float, float, float] | None = None
 
     @property
     def per_second(self) -> float:
-        """The mean; a counter that is known only about may fall a little."""
+        """The mean; what is known only about may fall a little."""
         return max(0.0, self._mean)
 
-    def take(self, count: float, now: float) -> None:
-        """Take what the counter says now; after a restart of the server, it begins again."""
-        if self._last is not None and count >= self._last[0] / 2:
-            before, at = self._last
+    def take(self, count: float, now: float, own: float = 0.0) -> None:
+        """Take what the counter says now, and what part of it is our own, since any time.
+
+        After a restart of the server, the counter begins again.
+        """
+        if self._last is not None and count >= self._last[0]:
+            before, own_before, at = self._last
             elapsed = max(now - at, 1e-6)
-            grown = (count - before) / elapsed
+            grown = (count - before - (own - own_before)) / elapsed
             self._mean += (grown - self._mean) * min(1.0, elapsed / _OTHERS_SECONDS)
-        self._last = count, now
+        self._last = count, own, now
 
 
 class _Floor(NamedTuple):
@@ -297,8 +308,8 @@ class ReadPace:
         if sample.work is not None:
             self._measured.take(sample.work.seconds, now)
             self._ended.take(sample.work.statements, now)
-        if sample.statements is not None:
-            self._counted.take(sample.statements, now)
+        if sample.counted is not None:
+            self._counted.take(sample.counted.all, now, sample.counted.own)
 
     def _beside_others(self, sample: ServerSample, elapsed: float) -> Hold | None:
         """Return that others work at the server, too."""

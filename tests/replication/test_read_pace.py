@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.replication.beside_others import OthersWork
-from connector.replication.read_pace import Figure, ReadPace, ServerSample, chunk_rows
+from connector.replication.read_pace import (
+    CountedStatements,
+    Figure,
+    ReadPace,
+    ServerSample,
+    chunk_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,12 +200,13 @@ def test_a_read_that_has_rested_owes_no_more_than_what_followed() -> None:
 
 def counted(rates: Callable[[float], float]) -> Callable[[float], ServerSample]:
     """Return what a server says where others send so many statements a second."""
-    total, before = 1_000_000.0, 0.0
+    others, before = 0.0, 0.0
 
     def says(now: float) -> ServerSample:
-        nonlocal total, before
-        total, before = total + rates(now) * (now - before), now
-        return ServerSample(2, statements=total, server="a")
+        nonlocal others, before
+        others, before = others + rates(now) * (now - before), now
+        every = 1_000_000 + round(300 * now)
+        return ServerSample(2, counted=CountedStatements(every, every - others), server="a")
 
     return says
 
@@ -225,14 +232,37 @@ def test_statements_that_the_server_counts_are_those_of_others() -> None:
 
 
 def test_the_counter_of_another_server_is_no_work_of_others() -> None:
-    server = Server(ReadPace(2, 0.0), says=lambda _: ServerSample(2, statements=1.0, server="a"))
-    server.run(20)
-    server.says = lambda _: ServerSample(2, statements=1e9, server="b")
+    server = Server(ReadPace(2, 0.0))
+
+    def require_nobody(name: str, count: int) -> None:
+        counted = CountedStatements(count, 0.0)
+        server.says = lambda _: ServerSample(2, counted=counted, server=name)
+        server.run(20)
+        assert server.pace.statement_rows > 1_000_000_000
+
+    require_nobody("a", 1)
+    require_nobody("b", 1_000_000_000)
+    require_nobody("b", 5)
+
+
+def test_others_are_counted_after_a_restart_of_the_server() -> None:
+    """It has counted fewer statements then than this process has sent before."""
+
+    def says(now: float, others: float, since: float) -> ServerSample:
+        """Return a sample; this process sends 10 statements a second."""
+        own = 10 * now
+        every = round((others + 10) * (now - since))
+        return ServerSample(2, counted=CountedStatements(every, own), server="a")
+
+    server = Server(ReadPace(2, 0.0), says=lambda now: says(now, 0.0, 0.0))
+    server.run(600)
+    assert server.pace.statement_rows > 1_000_000_000
+    server.says = lambda now: says(now, 0.0, 600.0)
     server.run(20)
     assert server.pace.statement_rows > 1_000_000_000
-    server.says = lambda _: ServerSample(2, statements=5.0, server="b")
+    server.says = lambda now: says(now, 40.0, 600.0)
     server.run(20)
-    assert server.pace.statement_rows > 1_000_000_000
+    assert server.pace.statement_rows == 200
 
 
 def test_short_statements_at_the_least_pace_become_the_measure() -> None:

@@ -21,6 +21,7 @@ from connector.replication.beside_others import OthersWork
 from connector.replication.read_pace import (
     CHUNK_SECONDS,
     ROWS_ALONE,
+    CountedStatements,
     Figure,
     Hold,
     PaceState,
@@ -224,16 +225,17 @@ class SourcePace:
         own_running = max(own_running, self._own_running)
         work = self._work(session, now)
         self._is_measured |= work is not None
-        statements = None
+        counted = None
         if self._reads_here and not self._is_measured:
             # What other threads of this process have sent meanwhile is counted by half.
-            statements = found["questions"] - (before + session.statements_sent) / 2
+            own = (before + session.statements_sent) / 2
+            counted = CountedStatements(found["questions"], own)
         return ServerSample(
             found["threads_running"],
             self._lag(session, now),
             pause,
             work,
-            statements,
+            counted,
             own_running,
             session.identity.server_uuid,
         )
