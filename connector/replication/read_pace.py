@@ -322,9 +322,12 @@ class ReadPace:
         if self._fewest is None:
             self._others = self._fewest = float(running)
             return None
-        self._others += (least - self._others) * min(1.0, elapsed / _OTHERS_SECONDS)
         part = min(1.0, elapsed / _USUAL_SECONDS)
-        self._fewest = min(float(running), self._fewest + (running - self._fewest) * part)
+        fewest = min(float(running), self._fewest + (running - self._fewest) * part)
+        # One sample of few does not make work of what was usual until then.
+        self._others += min(0.0, fewest - self._fewest)
+        self._fewest = fewest
+        self._others += (least - self._others) * min(1.0, elapsed / _OTHERS_SECONDS)
         # What they have measured has ended.
         above = max(self._others - self._fewest, self._measured.per_second)
         per_second = max(self._ended.per_second, self._counted.per_second)

@@ -293,6 +293,18 @@ def test_beside_others_half_a_read_at_a_time_is_the_most() -> None:
     assert server.pace.pace == 0.5
 
 
+@pytest.mark.parametrize("fewer_at", [0.5, 60.0])
+def test_one_look_that_sees_fewer_threads_than_usual_makes_no_others(fewer_at: float) -> None:
+    """As the first looks of a comparison that begins when something else has just ended."""
+    server = Server(ReadPace(2, 0.0), says=lambda now: ServerSample(3 if now < fewer_at else 2))
+    shortest = inf
+    while server.now < fewer_at + 20:
+        server.run(0.5)
+        shortest = min(shortest, server.pace.statement_rows)
+    assert shortest > 1_000_000_000
+    assert server.pace.pace == 2.0
+
+
 @dataclass
 class Application:
     """Sends statements at a steady rate; each takes longer where reading leaves no core for it."""
