@@ -20,8 +20,9 @@ _INTRODUCTION = (
     "All programs share the machine with the source, and run one after the other. Then the mirror "
     "of `orders` is damaged in each way, under 500 changes a second: the command finds each "
     "difference and no other one, repairs them, and finds nothing. Under changes, it leaves "
-    "most of the source to them: `snapshot.pace` says how much it takes. Without a pipeline, it "
-    "compares two copies of `orders` as other programs write them: what a recipe makes of "
+    "most of the source to them: `snapshot.pace` says how much it takes. By default, it begins "
+    "with one read at a time, and adds the second in the first ten seconds. Without a pipeline, "
+    "it compares two copies of `orders` as other programs write them: what a recipe makes of "
     "Debezium's records, with decimals and bytes in base64 and times as numbers and texts, and "
     "Parquet files with a type for each value.\n\n"
     "The rates of our comparisons are those of the table, without the start of the command; all "
@@ -34,6 +35,7 @@ _INTRODUCTION = (
 )
 _STEPS: Final = {
     "sums": "equal, by checksum",
+    "sums_full": 'the same, `snapshot.pace = "full"`',
     "row_by_row": "equal, row by row",
     "certificate": "`--certificate`",
     "check": "`--check`, from the mirror",
