@@ -2,16 +2,18 @@
 
 A number may be seconds or days, and a text base64 or a date. So some rows of the target are read in
 each form that its columns may have, and compared with the rows of the source: the form with the
-most equal values wins. Rows that lag, or differ, are a minority.
+most equal values wins; of those with as many, the one that most values may have. Where nearly all
+rows of a sample lag, as in the newest file of a table that changes fast, more rows are read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from connector.foundation.contract import SchemaColumn
 from connector.foundation.errors import ConfigError
@@ -25,8 +27,47 @@ from verification.foreign.target import Target
 from verification.foreign.tolerance import Tolerance, numbers_of
 
 _SAMPLE_ROWS: Final = 1000
+# So many samples are read while less than this part of a column's values is equal in any form.
+_SAMPLES_MAX: Final = 8
+_EQUAL: Final = 1 / 10
 # Combinations of forms of a key that are tried.
 _KEYS_MAX: Final = 24
+
+
+class _Votes:
+    """The values of one column that speak for each of its forms."""
+
+    def __init__(self, forms: Sequence[Form]) -> None:
+        self._forms = forms
+        self._equal = np.zeros(len(forms), np.int64)
+        self._fit = np.zeros(len(forms), np.int64)
+        self._counted = 0
+
+    def add(self, place: int, equal: NDArray[np.bool_], fit: NDArray[np.bool_]) -> None:
+        """Add the values of a sample in the form at a place: which are equal, and which may be."""
+        self._equal[place] += int(equal.sum())
+        self._fit[place] += int(fit.sum())
+
+    def count(self, values: int) -> None:
+        """Add so many values that are not NULL."""
+        self._counted += values
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether the best form can be told by them, or there is nothing to learn from."""
+        return bool(self._equal.max() >= self._counted * _EQUAL)
+
+    @property
+    def best(self) -> Form:
+        """The form with most votes, the most usual one of several."""
+        return self._forms[int(np.lexsort((-self._fit, -self._equal))[0])]
+
+    @property
+    def note(self) -> str:
+        """How many values of the sample speak for the best form."""
+        if not self._counted:
+            return "no value to learn from"
+        return f"{int(self._equal.max())} of {self._counted} values"
 
 
 class MappingGuess:
@@ -70,19 +111,28 @@ class MappingGuess:
         first = {name: forms[0] for name, forms in self._forms.items()}
         if all(len(forms) == 1 for forms in self._forms.values()):
             return self._mapping(first, {})
-        raw = self._sample(self._mapping(first, {}))
-        key, theirs = self._best_key(raw, first)
-        # A collation may take two keys for the same whose texts differ.
-        places = self._places(raw, first | key, theirs) if theirs.num_rows else []
-        if not places:
-            return self._mapping(first | key, {})
-        chosen, notes = dict(key), {}
-        for name, forms in self._forms.items():
-            if name in key or len(forms) == 1:
-                chosen.setdefault(name, forms[0])
+        key = {name: first[name] for name in self._source.schema.key}
+        votes = {
+            name: _Votes(forms)
+            for name, forms in self._forms.items()
+            if name not in key and len(forms) > 1
+        }
+        is_compared = False
+        for raw in islice(self._samples(self._mapping(first, {})), _SAMPLES_MAX):
+            found, theirs = self._best_key(raw, first)
+            # A collation may take two keys for the same whose texts differ.
+            places = self._places(raw, first | found, theirs) if theirs.num_rows else []
+            if not places:
                 continue
-            chosen[name], notes[name] = self._best_form(name, forms, raw, theirs, places)
-        return self._mapping(chosen, notes)
+            key, is_compared = found, True
+            for name, own in votes.items():
+                self._vote(name, own, raw, theirs, places)
+            if all(own.are_enough for own in votes.values()):
+                break
+        if not is_compared:
+            return self._mapping(first | key, {})
+        chosen = first | key | {name: own.best for name, own in votes.items()}
+        return self._mapping(chosen, {name: own.note for name, own in votes.items()})
 
     def _require_fitting(self, names: Sequence[str]) -> None:
         known = {column["name"] for column in self._source.schema.columns}
@@ -157,13 +207,12 @@ class MappingGuess:
             why = f"column {name} is {column['type'].upper()}, which has no {word}"
             raise self._wrong(why)
 
-    def _sample(self, mapping: column_mapping.ColumnMapping) -> pa.Table:
-        """Return some rows of the target, evenly from its first batch."""
-        for raw in islice(self._target.batches(mapping.targets), 1):
+    def _samples(self, mapping: column_mapping.ColumnMapping) -> Iterator[pa.Table]:
+        """Yield some rows of the target, evenly from each of its batches."""
+        for raw in self._target.batches(mapping.targets):
             live = mapping.live(raw)
             some = live[np.linspace(0, len(live) - 1, min(len(live), _SAMPLE_ROWS)).astype(int)]
-            return raw.take(pa.array(np.unique(some), pa.int64()))
-        return self._target.schema.empty_table().select(list(dict.fromkeys(mapping.targets)))
+            yield raw.take(pa.array(np.unique(some), pa.int64()))
 
     def _best_key(
         self, raw: pa.Table, first: Mapping[str, Form]
@@ -194,23 +243,22 @@ class MappingGuess:
         }
         return [(place, by_key[digest]) for place, digest in enumerate(own) if digest in by_key]
 
-    def _best_form(
+    def _vote(
         self,
         name: str,
-        forms: Sequence[Form],
+        votes: _Votes,
         raw: pa.Table,
         theirs: pa.Table,
         places: Sequence[tuple[int, int]],
-    ) -> tuple[Form, str]:
-        """Return the form with most equal values, and how many these are."""
+    ) -> None:
+        """Add the values of a sample, in each form."""
         target, column = self._names.targets[name], self._source.schema.by_name[name]
         own_places, their_places = (
             pa.array(part, pa.int64()) for part in zip(*places, strict=True)
         )
         values = raw[target].take(own_places)
-        counted = pc.sum(values.is_valid().cast(pa.int64())).as_py() or 0
-        best, most = forms[0], -1
-        for form in forms:
+        votes.count(pc.sum(values.is_valid().cast(pa.int64())).as_py() or 0)
+        for place, form in enumerate(self._forms[name]):
             own = form.decoded(values).values
             other = of_source(column, theirs[name], form.kind).take(their_places).combine_chunks()
             pair = pa.table({"own": own, "other": other})
@@ -219,10 +267,8 @@ class MappingGuess:
             if (tolerance := self._tolerance(name)) is not None:
                 equal = tolerance.near(numbers_of(own), numbers_of(other))
                 equal &= other.is_valid().to_numpy(zero_copy_only=False)
-            equal &= own.is_valid().to_numpy(zero_copy_only=False)
-            if int(equal.sum()) > most:
-                best, most = form, int(equal.sum())
-        return best, f"{most} of {counted} values" if counted else "no value to learn from"
+            fit = own.is_valid().to_numpy(zero_copy_only=False)
+            votes.add(place, equal & fit, fit)
 
 
 def require_rows(source: SourceRows) -> None:

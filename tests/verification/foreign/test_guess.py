@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -137,6 +139,51 @@ class _Batches:
     def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
         for batch in self._batches:
             yield batch.select(list(names))
+
+
+def guess_of(batches: Sequence[dict[str, Any]], rows: dict[str, Any]) -> ColumnMapping:
+    """Return the mapping of a target with batches: `made` is a DATETIME(6), `price` a DECIMAL."""
+    table = schema(
+        column("id", "int", key=1),
+        column("made", "datetime", fsp=6),
+        column("price", "decimal", precision=12, scale=2),
+    )
+    kinds = [pa.int32(), pa.timestamp("us"), pa.decimal128(12, 2)]
+    own = pa.schema(list(zip(("id", "made", "price"), kinds, strict=True)))
+    source: Any = _Source(table, pa.table(rows, own))
+    target: Any = _Batches(*(pa.table(batch) for batch in batches))
+    target.name = "delta:/lake/t"
+    return MappingGuess(source, target, TableChoice("shop", "t", target.name, {})).mapping()
+
+
+def test_the_form_of_values_that_all_lag_is_one_that_they_may_have() -> None:
+    """Of 1.50 and 2.50, the target has earlier values, whose base64 is no number."""
+    made = [datetime(2026, 1, day, tzinfo=UTC).replace(tzinfo=None) for day in (1, 2)]
+    rows = {"id": [1, 2], "made": made, "price": [Decimal("1.50"), Decimal("2.50")]}
+    mapping = guess_of([{"id": [1, 2], "made": made, "price": ["AP8=", "9Eg="]}], rows)
+    pair = mapping.pairs["price"]
+    assert (pair.form.name, pair.note) == ("base64 of unscaled bytes", "0 of 2 values")
+
+
+def test_more_rows_are_read_where_those_of_a_sample_lag() -> None:
+    made = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
+    ms = [round(each.timestamp() * 1000) for each in made]
+    rows = {
+        "id": [1, 2, 3, 4],
+        "made": [each.replace(tzinfo=None) for each in made],
+        "price": [Decimal("1.50")] * 4,
+    }
+    lagging = {"id": [1, 2], "made": [ms[0] - 5000, ms[1] - 5000], "price": ["1.50"] * 2}
+    others = {"id": [3, 4], "made": ms[2:], "price": ["1.50"] * 2}
+    pair = guess_of([lagging, others], rows).pairs["made"]
+    assert (pair.form.name, pair.note) == ("milliseconds since 1970", "2 of 4 values")
+    # One batch tells enough.
+    pair = guess_of([others, lagging], rows).pairs["made"]
+    assert (pair.form.name, pair.note) == ("milliseconds since 1970", "2 of 2 values")
+    # Nothing equals a row of the source.
+    nobody = {"id": [8, 9], "made": ms[2:], "price": ["1.50"] * 2}
+    pair = guess_of([nobody, others], rows).pairs["made"]
+    assert (pair.form.name, pair.note) == ("milliseconds since 1970", "2 of 2 values")
 
 
 def test_the_sum_of_a_range_with_an_unfit_value_equals_none() -> None:
