@@ -99,8 +99,10 @@ class CatalogQueue:
                 _add(self._due_tagged, self._new_tagged)
                 self._new_tagged = {}
             if (self._due or self._due_tagged) and self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="catalog", daemon=True)
-                self._thread.start()
+                # A machine without memory starts none: the next turn tries it again.
+                new = threading.Thread(target=self._run, name="catalog", daemon=True)
+                new.start()
+                self._thread = new
             thread = self._thread
         if is_last and thread is not None:
             thread.join()

@@ -47,6 +47,7 @@ from stream_jobs.iceberg.table_files import TableFiles
 from stream_jobs.run.catalog_queue import TAGGING_SHARE, CatalogQueue
 from stream_jobs.run.job_state import Ownership
 from stream_jobs.run.publication_queue import PublicationQueue, Version
+from stream_jobs.run.published_tables import PublishedTables
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.maintenance import ChangedTable
 from stream_jobs.tables.mirror_context import MirrorContext
@@ -80,7 +81,7 @@ class IcebergPublication:
         run cannot be read.
         """
         self._services = services
-        self._choices = choices
+        self.tables = PublishedTables(services.registry, choices)
         self._limits = limits
         self._files = files
         self._catalog = catalog
@@ -102,7 +103,8 @@ class IcebergPublication:
         )
         # For the thread alone, by path.
         self._publishers: dict[str, TablePublisher] = {}
-        self._is_begun = False
+        # Tables that were not looked at yet; None before the first turn.
+        self._older: list[TableSchema] | None = None
         self._tagged_at = 0.0
         self._tag_seconds = 0.0
         # When the last version was published, milliseconds since 1970.
@@ -118,39 +120,18 @@ class IcebergPublication:
         versions = (
             (table.mirror.delta.path, schema, table.mirror.delta.whole.snapshot)
             for table in tables
-            if (schema := self._published_schema(table.topic)) is not None
+            if (schema := self.tables.schema(table.topic)) is not None
         )
         # Other pipelines may have changed rows since the last version.
         is_rewrite = is_rewrite and not self._files.is_shared
         self.queue.note(versions, cut, is_rewrite=is_rewrite)
-
-    def _published_schema(self, topic: str) -> TableSchema | None:
-        """Return the newest column list of a table that is published; None if it is not.
-
-        It has the name of the mirror, which shards share.
-        """
-        history = self._services.registry.history(topic)
-        if not history or history[-1].chosen.is_skipped:
-            return None
-        newest = history[-1]
-        is_iceberg = self._choices.has_iceberg(newest.database, newest.table)
-        return newest.of_mirror if is_iceberg else None
-
-    def _published_schemas(self) -> list[TableSchema]:
-        """Return what `_published_schema` does for all tables, once for each mirror."""
-        schemas = map(self._published_schema, self._services.registry.topics())
-        return list({schema.name: schema for schema in schemas if schema is not None}.values())
-
-    def databases(self) -> set[str]:
-        """Return the databases whose tables are published, as far as their schemas were read."""
-        return {schema.place[0] for schema in self._published_schemas()}
 
     def kept_since(self, table: ChangedTable, at: int) -> int:
         """Return the time before `at` for which Delta's files are needed, as the time of a cleanup.
 
         Both are milliseconds since 1970. Raises MirrorError if the storage fails.
         """
-        schema, path = self._published_schema(table.topic), table.mirror.delta.path
+        schema, path = self.tables.schema(table.topic), table.mirror.delta.path
         if schema is None:
             return at
         if self.queue.is_refused(schema):
@@ -172,15 +153,20 @@ class IcebergPublication:
         return min(at, published)
 
     def publish(self) -> None:
-        """Publish what is new. Nothing is raised: what fails is a problem of its table."""
-        if not self._is_begun:
-            self._is_begun = self._publish_older()
+        """Publish what is new. What fails is a problem of its table.
+
+        If the machine fails, for example because it has no memory left, this is raised. The next
+        call then looks at all tables again.
+        """
+        older, self._older = self._older, None
+        older = self._publish_older(older)
         versions, cut = self.queue.take()
         if versions or cut is not None:
             self._publish_newest(versions, cut)
         if self._catalog_queue is not None:
             self._catalog_queue.go_on()
         self._write_record()
+        self._older = older
 
     def finish(self) -> None:
         """Publish the newest cut, and then what has come after it; also to the catalog."""
@@ -224,39 +210,49 @@ class IcebergPublication:
         cuts = self._kept_cuts(cut)
         return Occasion(now(), facts, cut.number, cuts, newest_cut=self._newest_cut)
 
-    def _publish_older(self) -> bool:
-        """Publish what no batch of this process has changed; return whether all was looked at."""
-        services = self._services
-        try:
-            services.registry.refresh()
-        except MirrorError:
-            # Batches meet the same, and tell it.
-            return False
-        # Readers must not take older cuts for some that have the tags of now.
-        self._write_record()
+    def _publish_older(self, older: list[TableSchema] | None) -> list[TableSchema] | None:
+        """Publish what no batch of this process has changed; return what is to be tried again.
+
+        None stands for all tables.
+        """
+        if older is None:
+            try:
+                self._services.registry.refresh()
+            except MirrorError:
+                # Batches meet the same, and tell it.
+                return None
+            # Readers must not take older cuts for some that have the tags of now.
+            self._write_record()
+            older = self.tables.schemas()
+        if not older:
+            return older
         occasion = self._occasion(None)
         with ThreadPoolExecutor(self._limits.threads) as pool:
-            schemas = self._published_schemas()
-            list(pool.map(lambda schema: self._publish_mirror(schema, occasion), schemas))
-        return True
+            done = pool.map(lambda schema: self._publish_mirror(schema, occasion), older)
+            return [schema for schema, is_done in zip(older, done, strict=True) if not is_done]
 
-    def _publish_mirror(self, schema: TableSchema, occasion: Occasion) -> None:
-        """Publish the newest version of a table that no batch has changed."""
+    def _publish_mirror(self, schema: TableSchema, occasion: Occasion) -> bool:
+        """Publish the newest version of a table that no batch has changed.
+
+        Returns False if it is to be tried again; a version that fails waits in the queue.
+        """
         storage = self._services.storage
         try:
             path = path_in(storage, schema)
             is_newest = self._is_newest(path)
-            if is_newest and self._catalog is not None:
+            if is_newest and (self._catalog is not None or schema.name in self.queue.problems):
                 self._note_published(path, schema)
             table = None if is_newest else DeltaTable.open(storage, path)
         except MirrorError as error:
-            self.queue.failed(schema, error)
-            return
+            return self.queue.failed(schema, error)
+        except DEFECT_TYPES as error:
+            return self.queue.failed(schema, table_defect(schema.name, error))
         if table is not None and not self.queue.has(path):
             version = Version(schema, table.snapshot, is_rewrite=False, since=time.time())
             self._publish(path, version, occasion)
             # It may never change again, and knows all of its files.
             self._publishers.pop(path, None)
+        return True
 
     def _is_newest(self, path: str) -> bool:
         """Return whether readers of Iceberg see the newest version of a table."""
@@ -334,7 +330,7 @@ class IcebergPublication:
             return False
         others = [
             (schema, cut.tables[schema.name])
-            for schema in self._published_schemas()
+            for schema in self.tables.schemas()
             if schema.name in cut.tables and cut.tables[schema.name].path not in versions
         ]
         done = list(pool.map(lambda item: self._tag(item[0], item[1], occasion, cut), others))

@@ -352,9 +352,8 @@ class StreamJob:
             return nullcontext()
         self._metrics.iceberg = lambda: iceberg.queue.figures
         every = self._settings.iceberg.every_seconds
-        return publishing(
-            iceberg, every, lambda: self._notices.note_unpublished(iceberg.queue.problems)
-        )
+        note, tell = self._notices.note_unpublished, self._lines.write_trace
+        return publishing(iceberg, every, lambda: note(iceberg.queue.problems), tell)
 
     def _load(self, session: SparkSession) -> AbstractContextManager[object]:
         assert self._applier is not None

@@ -14,20 +14,30 @@ _LEAST_PERIOD: Final = 0.9
 
 @contextmanager
 def publishing(
-    publication: IcebergPublication, every_seconds: float, after: Callable[[], None]
+    publication: IcebergPublication,
+    every_seconds: float,
+    after: Callable[[], None],
+    tell: Callable[[Exception], None],
 ) -> Iterator[None]:
     """Publish every few seconds in a thread, and once at the end, if that is no error.
 
-    `after` is called each time.
+    `after` is called each time. What ends a turn is told, once until a turn succeeds: the mirror
+    goes on, and so do the next turns.
     """
     stop, is_well = threading.Event(), False
 
     def run() -> None:
-        pause = every_seconds
+        pause, is_told = every_seconds, False
         while not stop.wait(pause):
             began = time.monotonic()
-            publication.publish()
-            after()
+            try:
+                publication.publish()
+                after()
+                is_told = False
+            except Exception as error:  # noqa: BLE001 - the thread of all tables would end
+                if not is_told:
+                    tell(error)
+                is_told = True
             pause = pause_seconds(every_seconds, time.monotonic() - began)
 
     thread = threading.Thread(target=run, name="iceberg", daemon=True)

@@ -61,7 +61,8 @@ server, `load_leaves_server` why none are read at one of several servers, and
 `load_returns_to_server` that they are again.
 `no_cuts` says why batches do not end at cuts at the moment, and `not_deleted` why records stay in
 Kafka that the tables have; the tables go on.
-`trace` comes before a `failed` or `interrupted` line if the error is not one of the catalogue.
+`trace` comes before a `failed` or `interrupted` line if the error is not one of the catalogue; and
+alone, if such an error has ended a turn that publishes Iceberg tables: the next one tries it again.
 `interrupted` says why the job waits for Kafka. `not_kept` says why the mirror does not record how
 the run has ended.
 `not_registered` names a mirror that has no name in the catalog yet, and `not_published` one whose

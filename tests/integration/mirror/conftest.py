@@ -238,7 +238,7 @@ class Job:
         self.applied, self.sync = applier.applied(), applier.sync
         if (iceberg := applier.iceberg) is not None:
             self.figures.iceberg = lambda: iceberg.queue.figures
-            with publishing(iceberg, 60, lambda: None):
+            with publishing(iceberg, 60, lambda: None, lines.write_trace):
                 pass
 
     def load_range(self, job: RangeJob) -> RangeResult:

@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import threading
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -106,7 +107,8 @@ def _mirror(bootstrap: str, folder: Path, sections: dict[str, Any]) -> None:
         ended.set()
 
     threading.Thread(target=wait_for_end, daemon=True).start()
-    with publishing(applier.iceberg, _EVERY_SECONDS, lambda: None):
+    tell = traceback.print_exception
+    with publishing(applier.iceberg, _EVERY_SECONDS, lambda: None, tell):
         follow_topics(settings, applier, ended)
     client.close()
 

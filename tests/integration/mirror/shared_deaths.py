@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -364,8 +365,8 @@ def _apply(config: Path, mark: Path | None) -> None:
     try:
         with contextlib.ExitStack() as stack:
             if applier.iceberg is not None:
-                every = settings.iceberg.every_seconds
-                stack.enter_context(publishing(applier.iceberg, every, lambda: None))
+                every, tell = settings.iceberg.every_seconds, traceback.print_exception
+                stack.enter_context(publishing(applier.iceberg, every, lambda: None, tell))
             follow_topics(settings, applier, threading.Event(), note)
     except MirrorError as error:
         print(error, file=sys.stderr, flush=True)

@@ -395,12 +395,14 @@ def test_a_thread_publishes_while_batches_go_on(
 ) -> None:
     transfer(kafka, tables, 10)
     told: list[int] = []
+    errors: list[Exception] = []
     assert applier.iceberg is not None
-    with publishing(applier.iceberg, 0.1, lambda: told.append(1)):
+    with publishing(applier.iceberg, 0.1, lambda: told.append(1), errors.append):
         apply(applier, kafka, tables)
         hint = folder(job, "wallet") / "metadata" / "version-hint.text"
         wait_until(hint.exists, lambda: "nothing was published")
     assert told
+    assert not errors
     agree(job, "savings", duckdb)
     agree(job, "wallet", duckdb)
 

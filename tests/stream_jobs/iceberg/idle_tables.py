@@ -93,7 +93,8 @@ class IdleMirror:
         }
         self.files = TableFiles(storage, reader_uri(root))
         publisher = None if catalog is None else catalog(self.files)
-        self.publication = IcebergPublication(services, choices, limits, self.files, publisher)
+        self._given = services, choices, limits, self.files, publisher
+        self.restart()
         self.publication.publish()
         assert not self.publication.queue.problems
         found = DeltaTable.open(storage, "shop/t0")
@@ -101,6 +102,10 @@ class IdleMirror:
         self._changed = found
         (self._schema,) = registry.history("p.shop.t0")
         self._cuts = 0
+
+    def restart(self) -> None:
+        """Begin as another process does."""
+        self.publication = IcebergPublication(*self._given)
 
     def change(self, cut: Cut | None = None) -> None:
         """Insert a row into one table, and tell the publication, as the driver does."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 from pyiceberg.catalog.rest import RestCatalog as PyCatalog
@@ -281,3 +282,16 @@ def test_a_process_that_another_one_has_followed_asks_a_catalog_for_nothing() ->
     queue.add("shop/orders", ORDERS)
     queue.go_on(is_last=True)
     assert publisher.published == []
+
+
+def test_a_thread_that_the_machine_does_not_start_is_started_by_the_next_turn() -> None:
+    publisher = OddPublisher()
+    queue = CatalogQueue(publisher, PublicationQueue(), 1, lambda: True)
+    queue.add("shop/orders", ORDERS)
+    with (
+        patch.object(threading.Thread, "start", side_effect=RuntimeError),
+        pytest.raises(RuntimeError),
+    ):
+        queue.go_on()
+    queue.go_on(is_last=True)
+    assert publisher.published == ["shop/orders"]

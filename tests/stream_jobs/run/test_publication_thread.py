@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import pairwise
 
 import pytest
@@ -49,8 +50,36 @@ class Calls(IcebergPublication):
 
 def test_a_job_that_ends_with_an_error_publishes_nothing_more() -> None:
     well, failed = Calls(), Calls()
-    with publishing(well, EVERY, lambda: None):
+    errors: list[Exception] = []
+    with publishing(well, EVERY, lambda: None, errors.append):
         pass
-    with pytest.raises(KeyError), publishing(failed, EVERY, lambda: None):
+    with pytest.raises(KeyError), publishing(failed, EVERY, lambda: None, errors.append):
         raise KeyError
     assert (well.made, failed.made) == (["finish"], ["stop"])
+    assert not errors
+
+
+class Failing(Calls):
+    """A publication that fails in some of its turns."""
+
+    def __init__(self, failures: set[int]) -> None:
+        super().__init__()
+        self.failures = failures
+        self.turns = 0
+        self.is_over = threading.Event()
+
+    def publish(self) -> None:
+        self.turns += 1
+        if self.turns > max(self.failures) + 2:
+            self.is_over.set()
+        if self.turns in self.failures:
+            message = "can't start new thread"
+            raise RuntimeError(message)
+
+
+def test_a_turn_that_fails_ends_no_other_one_and_is_told_once() -> None:
+    publication, errors = Failing({2, 3, 5}), list[Exception]()
+    with publishing(publication, 0.001, lambda: None, errors.append):
+        assert publication.is_over.wait(10)
+    assert [str(error) for error in errors] == ["can't start new thread"] * 2
+    assert publication.made == ["finish"]

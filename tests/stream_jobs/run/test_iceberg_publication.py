@@ -1,0 +1,94 @@
+"""What the turns of a publication make up for."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import pytest
+
+from stream_jobs.delta.storages import LocalStorage
+from stream_jobs.errors import MirrorError, delta_errors
+from stream_jobs.iceberg.metadata import current_id
+from stream_jobs.run import iceberg_publication
+from tests.stream_jobs.iceberg.idle_tables import IdleMirror
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> IdleMirror:
+    return IdleMirror(str(tmp_path), 3)
+
+
+@contextmanager
+def failing(method: str, folder: str) -> Iterator[None]:
+    """A storage that fails for files of a folder."""
+    whole = getattr(LocalStorage, method)
+
+    def part(storage: LocalStorage, path: str, *rest: Any) -> Any:
+        if path.startswith(folder):
+            raise MirrorError(delta_errors.STORAGE_FAILED, path=path, said="no answer")
+        return whole(storage, path, *rest)
+
+    with patch.object(LocalStorage, method, part):
+        yield
+
+
+def unpublish(root: Path, number: int) -> None:
+    """As if the format had been off."""
+    for file in (root / f"_iceberg/shop/t{number}/metadata").iterdir():
+        file.unlink()
+
+
+def version_of(mirror: IdleMirror, number: int) -> int | None:
+    head = mirror.files.load(f"shop/t{number}")
+    return None if head is None else current_id(head.metadata)
+
+
+def test_a_table_that_could_not_be_looked_at_is_looked_at_again(
+    mirror: IdleMirror, tmp_path: Path
+) -> None:
+    unpublish(tmp_path, 1)
+    mirror.restart()
+    with failing("read", "_iceberg/shop/"):
+        for _ in range(2):
+            mirror.publication.publish()
+    assert set(mirror.publication.queue.problems) == {"shop.t0", "shop.t1", "shop.t2"}
+    assert version_of(mirror, 1) is None
+    mirror.publication.publish()
+    # Those that are published, too.
+    assert not mirror.publication.queue.problems
+    assert version_of(mirror, 1) == 0
+
+
+def test_metadata_that_are_none_are_a_problem_of_their_table_alone(
+    mirror: IdleMirror, tmp_path: Path
+) -> None:
+    folder = tmp_path / "_iceberg/shop/t1/metadata"
+    (folder / "v1.metadata.json").write_bytes(b"[]")
+    unpublish(tmp_path, 2)
+    mirror.restart()
+    mirror.publication.publish()
+    ((name, problem),) = mirror.publication.queue.problems.items()
+    assert (name, problem.facts["kind"]) == ("shop.t1", "AttributeError")
+    assert version_of(mirror, 2) == 0
+
+
+def test_what_a_turn_had_when_the_machine_failed_is_published_by_the_next_one(
+    mirror: IdleMirror,
+) -> None:
+    mirror.change()
+    message = "can't start new thread"
+    with (
+        patch.object(iceberg_publication, "ThreadPoolExecutor", side_effect=RuntimeError(message)),
+        pytest.raises(RuntimeError, match=message),
+    ):
+        mirror.publication.publish()
+    assert version_of(mirror, 0) == 0
+    mirror.publication.publish()
+    assert version_of(mirror, 0) == 1
+    assert mirror.publication.queue.figures["shop.t0"].waiting_since is None
