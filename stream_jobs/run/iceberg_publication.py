@@ -9,7 +9,8 @@ looks once at all tables: another process, or earlier settings, may have left on
 
 *Cuts.* At a cut, each table is published in the version of the cut, and gets its tag. Tables that
 have not changed get it, too; if there are so many that this takes long, they do not get it at each
-cut. Only a cut whose tag all tables have can be read by its name.
+cut, but at the last one before nothing changes any more. Only a cut whose tag all tables have can
+be read by its name.
 
 *Files.* Delta's upkeep deletes files for the time of the last publication, not for now. So what is
 published can be read, also if publishing fails for days.
@@ -107,6 +108,8 @@ class IcebergPublication:
         self._older: list[TableSchema] | None = None
         self._tagged_at = 0.0
         self._tag_seconds = 0.0
+        # The newest cut, if there was no time to tag all tables, or one of them has failed.
+        self._untagged: Cut | None = None
         # When the last version was published, milliseconds since 1970.
         self._published_ms: dict[str, int] = {}
 
@@ -161,6 +164,8 @@ class IcebergPublication:
         older, self._older = self._older, None
         older = self._publish_older(older)
         versions, cut = self.queue.take()
+        if not versions and cut is None and self._has_time_to_tag():
+            cut = self._untagged
         if versions or cut is not None:
             self._publish_newest(versions, cut)
         if self._catalog_queue is not None:
@@ -190,8 +195,13 @@ class IcebergPublication:
             published = pool.map(
                 lambda item: self._publish(item[0], item[1], occasion, cut), versions.items()
             )
-            is_tagged = all(list(published)) and cut is not None
-            if cut is None or not (is_tagged and self._tag_others(cut, versions, occasion, pool)):
+            # What has failed comes first in the next turns: the others get the tag after that.
+            is_due = all(list(published)) and self._has_time_to_tag()
+            is_tagged = False
+            if cut is not None:
+                self._untagged = None if is_due else cut
+                is_tagged = is_due and self._tag_others(cut, versions, occasion, pool)
+            if not is_tagged:
                 # Tables may have this tag, which is not for reading, and lack one that it replaced.
                 before = self._record.cuts
                 occasion = occasion._replace(
@@ -317,6 +327,9 @@ class IcebergPublication:
             self._publishers[path] = made
         return made
 
+    def _has_time_to_tag(self) -> bool:
+        return (time.monotonic() - self._tagged_at) * TAGGING_SHARE >= self._tag_seconds
+
     def _tag_others(
         self,
         cut: Cut,
@@ -326,8 +339,6 @@ class IcebergPublication:
     ) -> bool:
         """Tag the tables that have not changed; return whether all have the tag of the cut."""
         began = time.monotonic()
-        if (began - self._tagged_at) * TAGGING_SHARE < self._tag_seconds:
-            return False
         others = [
             (schema, cut.tables[schema.name])
             for schema in self.tables.schemas()

@@ -1,4 +1,4 @@
-"""What the turns of a publication make up for."""
+"""What the turns of a publication make up for: failures, and tags for which there was no time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.errors import MirrorError, delta_errors
-from stream_jobs.iceberg.metadata import current_id
+from stream_jobs.iceberg.metadata import current_id, tags
+from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.run import iceberg_publication
 from tests.stream_jobs.iceberg.idle_tables import IdleMirror
 
@@ -47,6 +48,59 @@ def unpublish(root: Path, number: int) -> None:
 def version_of(mirror: IdleMirror, number: int) -> int | None:
     head = mirror.files.load(f"shop/t{number}")
     return None if head is None else current_id(head.metadata)
+
+
+def tags_of(mirror: IdleMirror, number: int) -> dict[str, int]:
+    head = mirror.files.load(f"shop/t{number}")
+    assert head is not None
+    return tags(head.metadata)
+
+
+def listed_cuts(mirror: IdleMirror) -> list[int]:
+    record = PublicationRecord.read(mirror.files.storage, mirror.files.uri)
+    return [] if record is None else list(record.cuts)
+
+
+def test_the_last_cut_gets_its_tag_when_there_is_time(
+    mirror: IdleMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror.change(mirror.cut())
+    mirror.publication.publish()
+    # As if that had taken minutes.
+    monkeypatch.setattr(iceberg_publication, "TAGGING_SHARE", 1e-9)
+    for _ in range(2):
+        mirror.change()
+        mirror.change(mirror.cut())
+        mirror.publication.publish()
+    mirror.publication.publish()
+    assert listed_cuts(mirror) == [1]
+    assert "cut_3" in tags_of(mirror, 0)
+    assert "cut_3" not in tags_of(mirror, 1)
+    # The source changes nothing more, so there is no later cut.
+    monkeypatch.setattr(iceberg_publication, "TAGGING_SHARE", 1e9)
+    mirror.publication.publish()
+    assert listed_cuts(mirror) == [1, 3]
+    assert [tags_of(mirror, number)["cut_3"] for number in range(3)] == [2, 0, 0]
+    before = list(mirror.files.storage.list("_iceberg/shop/t1/metadata"))
+    mirror.publication.publish()
+    assert list(mirror.files.storage.list("_iceberg/shop/t1/metadata")) == before
+
+
+def test_a_cut_at_which_a_table_has_failed_gets_its_tag_after_it(
+    mirror: IdleMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iceberg_publication, "TAGGING_SHARE", 1e9)
+    mirror.change()
+    mirror.change(mirror.cut())
+    with failing("write", "_iceberg/shop/t0/"):
+        mirror.publication.publish()
+    assert "shop.t0" in mirror.publication.queue.problems
+    assert listed_cuts(mirror) == []
+    for _ in range(2):
+        mirror.publication.publish()
+    assert not mirror.publication.queue.problems
+    assert listed_cuts(mirror) == [1]
+    assert [tags_of(mirror, number)["cut_1"] for number in range(3)] == [1, 0, 0]
 
 
 def test_a_table_that_could_not_be_looked_at_is_looked_at_again(
