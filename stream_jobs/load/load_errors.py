@@ -72,6 +72,15 @@ FILTERS = table_failure(
     "GTIDs say that it has everything, and its tables do not have it.",
     example={"filters": "Replicate_Ignore_Table=erp.orders"},
 )
+SAME_SERVER = table_failure(
+    "M330",
+    "{server} is the server that is also read as {other}",
+    "name each server once in first_load.url and first_load.replicas",
+    cause="Two addresses lead to one server. It is read at one of them, because at both it would "
+    "be read twice as fast as its pace allows. If that one cannot be reached any more, the other "
+    "one is read.",
+    example={"other": "db2:3306"},
+)
 ROW = frame("a row of {table}: {why}")
 ON_WORKER = frame("on the worker {worker}: {why}")
 URL = frame("first_load.url: {why}")

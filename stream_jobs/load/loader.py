@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Self
 
 from connector.foundation import errors
@@ -22,7 +23,7 @@ from stream_jobs.apply.task_messages import Task
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.errors import CommitConflict, MirrorError, StopRequested, delta_errors
 from stream_jobs.load import load_errors, table_loading
-from stream_jobs.load.range_task import RangeJob, RangeResult, open_session
+from stream_jobs.load.range_task import RangeJob, RangeResult, is_of_server, open_session
 from stream_jobs.load.server_state import (
     current_moment,
     in_words_of_url,
@@ -30,7 +31,8 @@ from stream_jobs.load.server_state import (
     own_gtids,
     refuse_own_transactions,
 )
-from stream_jobs.load.source_servers import RETRY_SECONDS, SourceServer, SourceServers, Teller
+from stream_jobs.load.source_server import SourceServer, Teller
+from stream_jobs.load.source_servers import RETRY_SECONDS, SourceServers
 from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.tables.load_state import SourceMoment
 from stream_jobs.tables.mirror_context import MirrorContext
@@ -79,8 +81,12 @@ class Loader:
         self._run = run
         self._check_owner = check_owner
         self._closing = threading.Event()
+        # Set when there may be something to hand out.
+        self._news = threading.Event()
         self._thread = threading.Thread(target=self._work, name="first-load", daemon=True)
         self._open: dict[str, table_loading.TableLoading] = {}
+        # Topics whose loads begin, each in the thread of a server.
+        self._opening: set[str] = set()
         self._not_before: dict[str, float] = {}
         self._slots = threading.Semaphore(plan.settings.connections)
         self._servers = SourceServers(plan.sources, plan.settings, tell)
@@ -93,14 +99,19 @@ class Loader:
     def __exit__(self, *exc: object) -> None:
         """Read no more ranges, and wait for those that are being read."""
         self._closing.set()
+        self._news.set()
         self._thread.join()
 
     def _work(self) -> None:
         with ThreadPoolExecutor(self._plan.settings.connections) as pool:
             while not self._closing.is_set():
                 if not self._step(pool):
-                    self._closing.wait(_IDLE_SECONDS)
+                    self._news.wait(_IDLE_SECONDS)
+                    self._news.clear()
         self._servers.close()
+        while self._opening:
+            self._news.wait(_IDLE_SECONDS)
+            self._news.clear()
 
     def _step(self, pool: ThreadPoolExecutor) -> bool:
         """Hand out one range; return whether there was one."""
@@ -124,14 +135,7 @@ class Loader:
             except errors.ConnectorError as error:
                 self._put_off([loading.wanted.topic], error.message)
                 return True
-            try:
-                read = stack.enter_context(server.pace.read(server.session(), self._closing, kind))
-            except errors.ConnectorError as error:
-                if not self._servers.leave_out(server, error.message):
-                    self._put_off([loading.wanted.topic], error.message)
-                return True
-            if self._closing.is_set():
-                return True
+            read = stack.enter_context(server.pace.read(None, self._closing, kind))
             pool.submit(self._load, loading, place, server, read, stack.pop_all())
         return True
 
@@ -160,7 +164,9 @@ class Loader:
         due = [
             topic
             for topic in wanted
-            if topic not in self._open and self._not_before.get(topic, 0.0) <= now
+            if topic not in self._open
+            and topic not in self._opening
+            and self._not_before.get(topic, 0.0) <= now
         ]
         if not due or self._has_enough():
             return
@@ -169,42 +175,56 @@ class Loader:
             if moment is None:
                 # Nothing was delivered yet.
                 return
-            session = self._servers.session_at(moment)
+            servers = self._servers.ready(moment, self._loads.moment)
         except errors.ConnectorError as error:
             self._put_off(due, error.message)
             return
-        for topic in due:
-            if self._has_enough() or self._closing.is_set() or session.is_closed:
-                return
-            self._open_load(wanted[topic], session, moment)
+        free = (server for server in servers if server.question is None)
+        for topic, server in zip(due, free, strict=False):
+            self._servers.take_back(server)
+            self._opening.add(topic)
+            server.ask(partial(self._begin, wanted[topic], server, moment))
 
     def _has_enough(self) -> bool:
         """Return whether each connection could read another table."""
         reading = sum(loading.load.phase == "reading" for loading in list(self._open.values()))
-        return reading >= self._plan.settings.connections
+        return reading + len(self._opening) >= self._plan.settings.connections
+
+    def _begin(
+        self,
+        wanted: table_loading.WantedLoad,
+        server: SourceServer,
+        moment: DeliveredPosition,
+    ) -> None:
+        """Begin the load of a table, or go on with it, as a question to a server."""
+        topic = wanted.topic
+        try:
+            self._open_load(wanted, self._servers.join(server, moment), moment)
+        except StopRequested:
+            return
+        except errors.ConnectorError as error:
+            if self._closing.is_set():
+                return
+            if not (is_of_server(error) and self._servers.leave_out(server, error.message)):
+                self._put_off([topic], error.message)
+        except DEFECT_TYPES as error:
+            self._put_off([topic], table_defect(topic, error).message)
+        finally:
+            self._opening.discard(topic)
+            self._news.set()
 
     def _open_load(
         self, wanted: table_loading.WantedLoad, session: SelectSession, moment: DeliveredPosition
     ) -> None:
-        topic, rows = wanted.topic, self._plan.range_rows
-        try:
-            loading = table_loading.opened_loading(
-                self._services, wanted, session, moment, self._check_owner, rows
-            )
-        except StopRequested:
-            return
-        except errors.ConnectorError as error:
-            self._put_off([topic], error.message)
-            return
-        except DEFECT_TYPES as error:
-            self._put_off([topic], table_defect(topic, error).message)
-            return
+        loading = table_loading.opened_loading(
+            self._services, wanted, session, moment, self._check_owner, self._plan.range_rows
+        )
         if loading is None:
             return
-        self._loads.note([topic], None)
-        self._open[topic] = loading
+        self._loads.note([wanted.topic], None)
+        self._open[wanted.topic] = loading
         if loading.load.phase != "reading":
-            self._loads.finish(topic)
+            self._loads.finish(wanted.topic)
 
     def _next_range(self) -> tuple[table_loading.TableLoading, int] | None:
         for loading in list(self._open.values()):

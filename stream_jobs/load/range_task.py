@@ -112,7 +112,7 @@ def load_range(job: RangeJob) -> RangeResult:
         result = _load(job, part, session, rests)
     except errors.ConnectorError as error:
         close_sessions()
-        result = RangeResult(part, problem=error.message, is_of_server=_is_of_server(error))
+        result = RangeResult(part, problem=error.message, is_of_server=is_of_server(error))
     except DEFECT_TYPES as error:
         close_sessions()
         name = f"{job.database}.{job.table}"
@@ -122,13 +122,19 @@ def load_range(job: RangeJob) -> RangeResult:
 
 # Another table would meet the same problem. 1227, ER_SPECIFIC_ACCESS_DENIED_ERROR, is about a right
 # for all tables.
-_OF_SERVER: Final = (load_errors.LAGS, load_errors.OTHER_SERVER)
+_OF_SERVER: Final = (
+    load_errors.LAGS,
+    load_errors.OTHER_SERVER,
+    load_errors.OWN_TRANSACTIONS,
+    load_errors.FILTERS,
+    load_errors.SAME_SERVER,
+)
 _RIGHT_MISSING: Final = 1227
 # They end one statement: those of TIMEOUTS, and 1317, ER_QUERY_INTERRUPTED.
 _OF_STATEMENT: Final = TIMEOUTS | {LOCK_WAIT_TIMEOUT, DEADLOCK, 1317}
 
 
-def _is_of_server(error: errors.ConnectorError) -> bool:
+def is_of_server(error: errors.ConnectorError) -> bool:
     """Return whether an error is one of the server, whichever table is read there."""
     if isinstance(error, errors.SourceUnavailable):
         return error.number not in _OF_STATEMENT

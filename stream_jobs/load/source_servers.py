@@ -1,14 +1,15 @@
 """The servers at which rows are read: which of them has room for the next range.
 
-Each has its own pace. Of several, one that cannot be read is left out, and tried again later; the
-others go on. One that does not have the watermark of a load yet is not asked for its ranges; it is
-left out after some seconds.
+Each has its own pace, and is asked by a thread of its own. Of several, one that cannot be read is
+left out, and tried again later; the others go on. One that has not answered yet, or does not have
+the watermark of a load yet, is not asked for its ranges; if it lags, it is left out after some
+seconds.
 """
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent import futures
 from functools import partial
-from math import inf
 from typing import Final
 
 from connector.binlog.gtid import GtidSet
@@ -16,105 +17,27 @@ from connector.foundation import errors
 from connector.foundation.errors.message import Message
 from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
-from connector.replication.server.addresses import address_of
-from connector.stream.snapshot.source_pace import SourcePace
-from connector.stream.snapshot.watermark import log_end
 from connector.stream.source.select_session import SelectSession
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.errors import MirrorError
 from stream_jobs.load import load_errors
-from stream_jobs.load.range_task import open_session
 from stream_jobs.load.server_state import (
-    LAG_SECONDS,
-    executed_gtids,
     in_words_of_url,
     is_proven_by_gtids,
     refuse_filters,
-    refuse_late,
     refuse_own_transactions,
 )
+from stream_jobs.load.source_server import LOOK_SECONDS, SourceServer, Teller
 from stream_jobs.tables.load_state import SourceMoment
-
-Teller = Callable[..., None]
 
 # A server, or a table, that has a problem is tried again after so long.
 RETRY_SECONDS: Final = 30.0
-# A server that lags is asked so often what it has.
-_LOOK_SECONDS: Final = 0.5
+# So long is an answer waited for, before the others are taken without it.
+_ANSWER_SECONDS: Final = 0.5
 # While no server has room, they are looked at again after at most so long.
 _WAIT_SECONDS_MAX: Final = 1.0
 
-
-class SourceServer:
-    """One server: its pace, and the session of the thread that hands out ranges."""
-
-    def __init__(self, source: SourceSettings, settings: SnapshotSettings, tell: Teller) -> None:
-        """Read at `source`, as `settings` allow; `tell` gets why it is not faster."""
-        self.source = source
-        self.address = address_of(source)
-        self.pace = SourcePace(
-            settings, tell=partial(_tell_held_back, tell, self.address), reads_here=False
-        )
-        # Why it is left out, and until when.
-        self.problem: Message | None = None
-        self.not_before = 0.0
-        # Whether another thread has left it out, and the session is to be closed.
-        self.is_left = False
-        self._settings = settings
-        self._session: SelectSession | None = None
-        self._executed = GtidSet()
-        self._looked_at = -inf
-        self._late_since: float | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is a session."""
-        return self._session is not None and not self._session.is_closed
-
-    def session(self) -> SelectSession:
-        """Return the session; logs in if there is none.
-
-        Raises the errors of the login, and SourceRefused without a right that ranges need.
-        """
-        if self._session is None or self._session.is_closed:
-            session = open_session(self.source, self._settings)
-            try:
-                log_end(session)
-            except BaseException:
-                session.close()
-                raise
-            self._session = session
-            # A server that comes back may have less.
-            self._executed = GtidSet()
-            self._looked_at, self._late_since = -inf, None
-        return self._session
-
-    def close(self) -> None:
-        """End the session; only the thread that hands out ranges may do this."""
-        if self._session is not None:
-            self._session.close()
-
-    def has(self, gtid_set: str) -> bool:
-        """Return whether the server has executed a set, as far as is known.
-
-        Raises MirrorError if it has lagged for some seconds, and the errors of the session.
-        """
-        wanted, now = GtidSet.parse(gtid_set), CLOCK.monotonic()
-        if not wanted <= self._executed and now - self._looked_at >= _LOOK_SECONDS:
-            self._executed = GtidSet.parse(executed_gtids(self.session()))
-            self._looked_at = now
-        if wanted <= self._executed:
-            self._late_since = None
-            return True
-        if self._late_since is None:
-            self._late_since = now
-        if now - self._late_since > LAG_SECONDS:
-            raise MirrorError(load_errors.LAGS, server=self.session().name)
-        return False
-
-
-def _tell_held_back(tell: Teller, address: str, reads: float, why: Message) -> None:
-    tell("load_held_back", server=address, reads=round(reads, 3), **errors.fields(why))
+Newest = Callable[[], DeliveredPosition | None]
 
 
 class SourceServers:
@@ -127,6 +50,8 @@ class SourceServers:
         self._tell = tell
         self._servers = [SourceServer(source, settings, tell) for source in sources]
         self._lock = threading.Lock()
+        # By UUID, the address at which a server is read.
+        self._read_at: dict[str, SourceServer] = {}
 
     @property
     def first(self) -> SourceServer:
@@ -138,69 +63,79 @@ class SourceServers:
         for server in self._servers:
             server.close()
 
-    def session_at(self, moment: DeliveredPosition) -> SelectSession:
-        """Return a session on a server that has everything before a moment.
+    def ready(self, moment: SourceMoment | DeliveredPosition, newest: Newest) -> list[SourceServer]:
+        """Return the servers that have answered of late, and have everything before a moment.
 
-        Raises ConnectorError if there is none.
+        `newest` returns the newest moment of the topics. Raises ConnectorError if no server can be
+        read.
         """
-        self._refuse_several(moment)
         if len(self._servers) == 1:
-            self._join(self.first, moment)
-            return self.first.session()
-        # It comes from a topic, and goes into SQL.
-        gtid_set = str(GtidSet.parse(moment.gtid or ""))
-        # Those that have to be waited for come last.
-        for waits in (False, True):
-            for server in self._usable():
-                try:
-                    if not server.is_open:
-                        self._join(server, moment)
-                    if waits:
-                        refuse_late(server.session(), gtid_set)
-                    if waits or server.has(gtid_set):
-                        self._take_back(server)
-                        return server.session()
-                except errors.ConnectorError as error:
-                    self.leave_out(server, error.message)
-        raise self._last_problem()
+            wanted = None
+        elif is_proven_by_gtids(moment):
+            wanted = GtidSet.parse(moment.gtid or "")
+        else:
+            raise MirrorError(load_errors.SEVERAL_SERVERS)
+        self._take_answers()
+        awaited = []
+        for server in self._usable():
+            if server.question is None and server.is_look_due(wanted):
+                question = server.ask(partial(self._look, server, wanted, newest))
+                if not server.is_known_for(wanted):
+                    awaited.append(question)
+        futures.wait(awaited, _ANSWER_SECONDS)
+        self._take_answers()
+        return [server for server in self._usable() if server.is_known_for(wanted)]
+
+    def _take_answers(self) -> None:
+        """Leave out the servers at which a question has failed; raises if that is the only one."""
+        for server in self._servers:
+            if server.question is None or not server.question.done():
+                continue
+            error, server.question = server.question.exception(), None
+            if isinstance(error, errors.ConnectorError) and self.leave_out(server, error.message):
+                continue
+            if error is not None:
+                raise error
+
+    def _look(self, server: SourceServer, wanted: GtidSet | None, newest: Newest) -> None:
+        """Ask a server whether its rows may be read, and at which pace."""
+        session = server.session
+        if session is None:
+            moment = newest()
+            if moment is None:
+                # Nobody can tell whether its rows may be read.
+                return
+            session = self.join(server, moment)
+        server.look(session, wanted)
 
     def with_room(
-        self,
-        watermark: SourceMoment,
-        moment: Callable[[], DeliveredPosition | None],
-        closing: threading.Event,
+        self, watermark: SourceMoment, newest: Newest, closing: threading.Event
     ) -> SourceServer | None:
         """Wait until a range of a load may be read at some server, and return it.
 
-        None if `closing` is set. `moment` returns the newest one of the topics. Raises
-        ConnectorError if no server can be read.
+        None if `closing` is set. Raises as `ready`.
         """
-        self._refuse_several(watermark)
         while not closing.is_set():
             turns = []
-            for number, server in enumerate(self._usable()):
-                newest = None if server.is_open else moment()
-                try:
-                    if not server.is_open:
-                        if newest is None:
-                            # Nobody can tell whether its rows may be read.
-                            continue
-                        self._join(server, newest)
-                    if len(self._servers) == 1 or server.has(watermark.gtid or ""):
-                        seconds, room = server.pace.turn(server.session())
-                        turns.append((seconds, -room, number, server))
-                except errors.ConnectorError as error:
-                    if not self.leave_out(server, error.message):
-                        raise
-            if turns:
-                seconds, _, _, server = min(turns)
-                if not seconds:
-                    self._take_back(server)
-                    return server
-                closing.wait(min(seconds, _WAIT_SECONDS_MAX))
-            else:
-                closing.wait(_LOOK_SECONDS)
+            for number, server in enumerate(self.ready(watermark, newest)):
+                seconds, room = server.pace.turn()
+                turns.append((seconds, -room, number, server))
+            if not turns:
+                self._await_answer(closing)
+                continue
+            seconds, _, _, server = min(turns)
+            if not seconds:
+                self.take_back(server)
+                return server
+            closing.wait(min(seconds, _WAIT_SECONDS_MAX))
         return None
+
+    def _await_answer(self, closing: threading.Event) -> None:
+        asked = [server.question for server in self._servers if server.question is not None]
+        if asked:
+            futures.wait(asked, LOOK_SECONDS, futures.FIRST_COMPLETED)
+        else:
+            closing.wait(LOOK_SECONDS)
 
     def leave_out(self, server: SourceServer, problem: Message) -> bool:
         """Read at other servers for a while; return False if there is no other one.
@@ -216,18 +151,14 @@ class SourceServers:
                 return True
             known, server.problem = server.problem, problem
             server.not_before = now + RETRY_SECONDS
-            server.is_left = True
+        server.leave()
         if known is None or known.shown_code is not problem.shown_code:
             said = errors.fields(in_words_of_url(problem))
             self._tell("load_leaves_server", server=server.address, **said)
         return True
 
-    def _refuse_several(self, moment: SourceMoment | DeliveredPosition) -> None:
-        """Raise MirrorError if there are several, and no GTIDs tell whether they have a moment."""
-        if len(self._servers) > 1 and not is_proven_by_gtids(moment):
-            raise MirrorError(load_errors.SEVERAL_SERVERS)
-
-    def _take_back(self, server: SourceServer) -> None:
+    def take_back(self, server: SourceServer) -> None:
+        """Note that a server is read again."""
         with self._lock:
             if server.not_before > CLOCK.monotonic():
                 # A range there has just failed.
@@ -236,28 +167,41 @@ class SourceServers:
         if known is not None:
             self._tell("load_returns_to_server", server=server.address)
 
-    def _join(self, server: SourceServer, moment: DeliveredPosition) -> None:
-        """Log in, and raise MirrorError if the rows of a server may be others."""
-        session = server.session()
+    def join(self, server: SourceServer, moment: DeliveredPosition) -> SelectSession:
+        """Return the session of a server, in a question; logs in if there is none.
+
+        Raises MirrorError if its rows may be others, or if it is read at another address.
+        """
+        session = server.session or server.log_in()
         try:
             if len(self._servers) > 1 and session.identity.flavour != "mysql":
                 raise MirrorError(load_errors.OTHER_SERVER, server=session.name)
+            self._refuse_read(server, session)
             refuse_filters(session, moment)
             refuse_own_transactions(session, moment)
         except errors.ConnectorError:
             # The next look asks again.
-            server.close()
+            server.leave()
             raise
+        return session
+
+    def _refuse_read(self, server: SourceServer, session: SelectSession) -> None:
+        """Raise MirrorError if the server of a session is read at another address: it has one pace.
+
+        If that address cannot be read any more, this one can.
+        """
+        uuid = session.identity.server_uuid
+        with self._lock:
+            known = self._read_at.get(uuid, server)
+            there = known.session
+            if known is not server and there is not None and there.identity.server_uuid == uuid:
+                facts = {"server": session.name, "other": known.address}
+                raise MirrorError(load_errors.SAME_SERVER, **facts)
+            self._read_at[uuid] = server
 
     def _usable(self) -> list[SourceServer]:
         """Return the servers that are not left out now; raises if there is none."""
         now = CLOCK.monotonic()
-        with self._lock:
-            left = [server for server in self._servers if server.is_left]
-            for server in left:
-                server.is_left = False
-        for server in left:
-            server.close()
         with self._lock:
             usable = [server for server in self._servers if server.not_before <= now]
         if not usable:
@@ -265,7 +209,8 @@ class SourceServers:
         return usable
 
     def _last_problem(self) -> MirrorError:
-        """Return the problem of the first server, which has one."""
-        problem = self.first.problem
-        assert problem is not None
+        """Return the problem of the first server, or of that which is the same one."""
+        problems = [server.problem for server in self._servers if server.problem is not None]
+        own = (problem for problem in problems if problem.code is not load_errors.SAME_SERVER)
+        problem = next(own, problems[0])
         return MirrorError(problem.code, **problem.facts)

@@ -250,7 +250,9 @@ class _DividedPace(SourcePace):
         self._random = Random(str(process.world.now))
 
     @contextmanager
-    def read(self, session: SelectSession, closing: Event, kind: Hashable = None) -> Iterator[Read]:
+    def read(
+        self, session: SelectSession | None, closing: Event, kind: Hashable = None
+    ) -> Iterator[Read]:
         """Let the block read."""
         with super().read(session, closing, kind) as turn:
             turn.statement_rows = self._random.choice((1, 2, 3, 1000))

@@ -125,12 +125,19 @@ class SourcePace:
         return self._law.statement_rows
 
     @contextmanager
-    def read(self, session: SelectSession, closing: Event, kind: Hashable = None) -> Iterator[Read]:
+    def read(
+        self, session: SelectSession | None, closing: Event, kind: Hashable = None
+    ) -> Iterator[Read]:
         """Wait, then let the block read; rows of one `kind` take about the same time.
 
-        Raises ConfigError for a query that does not return a number, and the errors of the session.
+        Without a session, it is the turn of the caller, as `turn` has said. Raises ConfigError for
+        a query that does not return a number, and the errors of the session.
         """
-        self._wait(session, closing, begins=True)
+        if session is None:
+            with self._lock:
+                self._law.begin(CLOCK.monotonic())
+        else:
+            self._wait(session, closing, begins=True)
         began = resumed = CLOCK.monotonic()
 
         def rest() -> bool:
@@ -176,19 +183,18 @@ class SourcePace:
         """Wait until something may be read, or `closing` is set; raises as `read`."""
         self._wait(session, closing, begins=False)
 
-    def turn(self, session: SelectSession) -> tuple[float, float]:
+    def turn(self) -> tuple[float, float]:
         """Return in how many seconds a read may begin, and how many reads more than now may go on.
 
-        For one thread that chooses between servers, and then calls `read`. Raises as `read`.
+        For one thread that chooses between servers at which others `look`, and then calls `read`.
         """
-        self._look(session)
         with self._lock:
             room = self._law.pace - self._law.running
             return self._law.wait_seconds(CLOCK.monotonic()), room
 
     def _wait(self, session: SelectSession, closing: Event, *, begins: bool) -> None:
         while True:
-            self._look(session)
+            self.look(session)
             with self._lock:
                 now = CLOCK.monotonic()
                 seconds = self._law.wait_seconds(now)
@@ -199,8 +205,8 @@ class SourcePace:
                 return
             closing.wait(min(seconds, _WAIT_SECONDS_MAX))
 
-    def _look(self, session: SelectSession) -> None:
-        """Ask the server if it was not asked just now."""
+    def look(self, session: SelectSession) -> None:
+        """Ask the server if it was not asked just now; raises as `read`."""
         if not self._adapts and self._query is None:
             return
         with self._lock:

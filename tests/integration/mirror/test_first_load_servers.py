@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from contextlib import ExitStack, closing
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from stream_jobs.load import load_errors, source_servers
+from stream_jobs.load import load_errors, source_server, source_servers
 from tests.integration.database_stream import new_stream
 from tests.integration.ended_topics import end_topics
 from tests.integration.harness import wait_until, wait_until_settled
@@ -62,11 +63,15 @@ class Fleet:
     def replica(self) -> Endpoint:
         return self.pair.replica.endpoint
 
+    @property
+    def replica_address(self) -> str:
+        return f"{self.replica.host}:{self.replica.port}"
+
     def run(self, **changed: Any) -> list[dict[str, Any]]:
         address = f"mysql://{self.source.user}:{self.source.password}@{self.source.host}"
         load = {
             "url": f"{address}:{self.source.port}/",
-            "replicas": [f"{self.replica.host}:{self.replica.port}"],
+            "replicas": [self.replica_address],
             "range_rows": 20,
             "pace": "full",
         }
@@ -93,7 +98,7 @@ def fleet(
     kafka_broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Fleet]:
     monkeypatch.setattr(source_servers, "RETRY_SECONDS", 0.5)
-    monkeypatch.setattr(source_servers, "LAG_SECONDS", 0.5)
+    monkeypatch.setattr(source_server, "LAG_SECONDS", 0.5)
     with ExitStack() as stack:
         pair = stack.enter_context(mysql_pair(tmp_path))
         stream = new_stream(pair.source.endpoint, kafka_broker.endpoint, tmp_path)
@@ -154,6 +159,27 @@ def test_a_server_that_is_killed_is_left_out_and_read_again_later(fleet: Fleet) 
     assert events[-1] == ("load_returns_to_server", None)
     assert not [line for line in lines if line["event"] == "load_waits"]
     assert fleet.replica.port in fleet.read[16:]
+    fleet.assert_equal()
+
+
+def test_a_server_that_accepts_a_login_and_never_answers_delays_no_range(fleet: Fleet) -> None:
+    with fleet.connector() as connector, socket.create_server(("127.0.0.1", 0)) as silent:
+        fleet.await_load(connector)
+        address = "{}:{}".format(*silent.getsockname())
+        lines = fleet.run(replicas=[address, fleet.replica_address])
+    # All rows were read before the login has failed.
+    assert not of_servers(lines)
+    assert {*fleet.read} == {fleet.source.port, fleet.replica.port}
+    fleet.assert_equal()
+
+
+def test_a_server_with_two_addresses_is_read_at_one_of_them(fleet: Fleet) -> None:
+    with fleet.connector() as connector:
+        fleet.await_load(connector)
+        again = f"localhost:{fleet.source.port}"
+        lines = fleet.run(replicas=[again, fleet.replica_address])
+    assert of_servers(lines) == [("load_leaves_server", load_errors.SAME_SERVER.code)]
+    assert {*fleet.read} == {fleet.source.port, fleet.replica.port}
     fleet.assert_equal()
 
 

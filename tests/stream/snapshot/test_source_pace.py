@@ -36,4 +36,5 @@ def test_what_a_reader_has_not_rested_for_is_owed(
         now[0] += 10.0
         read.unpaid_seconds = unpaid
         read.own_rest_seconds = 0.0 if unpaid is None else 6.0
-    assert pace.turn(session)[0] == pytest.approx(wait)
+    pace.look(session)
+    assert pace.turn()[0] == pytest.approx(wait)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from threading import Event
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.foundation.errors import SourceUnavailable
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
+from connector.replication import dump_errors
 from connector.replication.read_pace import CHUNK_SECONDS
 from connector.stream.snapshot.source_pace import Read
 from stream_jobs.cuts.state_topics import DeliveredPosition
-from stream_jobs.load import load_errors
+from stream_jobs.load import load_errors, source_server, source_servers, table_loading
 from stream_jobs.load.loader import Loader, LoadPlan
 from stream_jobs.load.range_task import RangeResult
 from stream_jobs.source.sequence import PackedSequence
@@ -78,3 +81,69 @@ def test_rows_of_a_replica_with_filters_are_not_taken(server: str) -> None:
     # What is read at the source itself goes on to the next check.
     code = load_errors.NO_SUCH_COLUMNS if server == SOURCE else load_errors.FILTERS
     assert problems["topic"].code is code
+
+
+def test_a_server_that_goes_silent_while_a_load_begins_delays_no_other_load(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And this load begins at the other server, as soon as the silence is an error."""
+    began: list[tuple[str, str]] = []
+    both, silence, others = Event(), Event(), Event()
+
+    def opened(_: Any, wanted: Any, session: Any, *__: object) -> Any:
+        began.append((wanted.topic, session.name))
+        if len(began) > 1:
+            others.set()
+        if session.name == "one":
+            assert silence.wait(10.0)
+            raise SourceUnavailable(dump_errors.SERVER_CLOSED, server="one")
+        return SimpleNamespace(wanted=wanted, load=SimpleNamespace(phase="catching up"))
+
+    monkeypatch.setattr(table_loading, "opened_loading", opened)
+    monkeypatch.setattr(source_server, "open_session", lambda own, _: session_at(own.host))
+    monkeypatch.setattr(source_servers, "_ANSWER_SECONDS", 10.0)
+    tables = {topic: wanted_load(topic) for topic in ("a", "b")}
+    finished: list[str] = []
+
+    def finish(topic: str) -> None:
+        finished.append(topic)
+        if len(finished) == len(tables):
+            both.set()
+
+    loads: Any = SimpleNamespace(
+        moment=lambda: MOMENT, wanted=lambda: tables, finish=finish, problems={}
+    )
+    loads.note = lambda *_: None
+    sources = [SourceSettings(host=host, server_id=1) for host in ("one", "two")]
+    plan = LoadPlan(sources, SnapshotSettings(pace="full"), 100)
+    told: list[str] = []
+    nothing: Any = SimpleNamespace()
+    with Loader(
+        nothing, loads, nothing, plan, nothing, lambda: None, lambda event, **_: told.append(event)
+    ):
+        assert others.wait(10.0)
+        while "b" not in finished:
+            both.wait(0.01)
+        assert finished == ["b"]
+        silence.set()
+        assert both.wait(10.0)
+    assert began == [("a", "one"), ("b", "two"), ("a", "two")]
+    assert told == ["load_leaves_server"]
+
+
+def wanted_load(topic: str) -> Any:
+    schema = SimpleNamespace(name=topic, database="shop", table=topic)
+    return SimpleNamespace(topic=topic, id="1", schema=schema, is_again=False)
+
+
+def session_at(host: str) -> Any:
+    def query(sql: str) -> list[dict[str, str]]:
+        if "gtid_executed" in sql:
+            return [{"found": f"{SOURCE}:1-7"}]
+        return [] if "STATUS" in sql and "REPLICA" in sql else [{"File": "a.1", "Position": "4"}]
+
+    uuid = SOURCE if host == "one" else REPLICA
+    identity = SimpleNamespace(flavour="mysql", server_uuid=uuid, version_number=(8, 4, 0))
+    session = SimpleNamespace(name=host, identity=identity, is_closed=False, query=query)
+    session.close = lambda: setattr(session, "is_closed", True)
+    return session

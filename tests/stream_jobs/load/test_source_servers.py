@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from threading import Event
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,8 @@ from connector.foundation.settings.sections import SnapshotSettings, SourceSetti
 from connector.replication import dump_errors
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.errors import MirrorError
-from stream_jobs.load import load_errors, source_servers
+from stream_jobs.load import load_errors, source_server, source_servers
+from stream_jobs.load.server_state import LAG_SECONDS
 from stream_jobs.load.source_servers import SourceServers
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.tables.load_state import SourceMoment
@@ -38,8 +40,13 @@ class Server:
         self.executed = f"{UUID}:1-7"
         self.is_away = False
         self.filters = ""
+        # While it is not set, questions get no answer.
+        self.answers = Event()
+        self.answers.set()
+        self.questions: list[str] = []
 
     def open(self) -> Any:
+        self.answers.wait()
         if self.is_away:
             raise SourceUnavailable(dump_errors.SERVER_CLOSED, server=self.identity.server_uuid)
         session = SimpleNamespace(
@@ -49,8 +56,8 @@ class Server:
         return session
 
     def query(self, sql: str) -> list[dict[str, str]]:
-        if "WAIT_FOR_EXECUTED" in sql:
-            return [{"timed_out": "1" if self.executed.endswith("-6") else "0"}]
+        self.questions.append(sql)
+        self.answers.wait()
         if "REPLICA STATUS" in sql:
             return [{"Replicate_Do_DB": self.filters}]
         if "gtid_executed" in sql:
@@ -67,25 +74,25 @@ class Fleet:
         self.told: list[tuple[str, str, str | None]] = []
         settings = SnapshotSettings(pace="full", connections=4)
         sources = [SourceSettings(host="db", port=port, server_id=1) for port in (1, 2)]
-        patch.setattr(
-            source_servers, "open_session", lambda own, _: self.known[own.port - 1].open()
-        )
+        patch.setattr(source_server, "open_session", lambda own, _: self.known[own.port - 1].open())
         clock = SimpleNamespace(monotonic=lambda: self.now)
-        patch.setattr(source_servers, "CLOCK", clock)
+        for module in (source_server, source_servers):
+            patch.setattr(module, "CLOCK", clock)
+        patch.setattr(source_servers, "_ANSWER_SECONDS", 10.0)
         self.servers = SourceServers(sources, settings, self.tell)
 
     def tell(self, event: str, server: str, **fields: Any) -> None:
         self.told.append((event, server, fields.get("code")))
 
-    def ports(self, count: int) -> Sequence[int]:
+    def ports(self, count: int, watermark: SourceMoment = WATERMARK) -> Sequence[int]:
         """Begin so many ranges, and end them together; return where they were read."""
         closing, found = Event(), []
         with ExitStack() as reads:
             for _ in range(count):
                 self.now += 1.0
-                server = self.servers.with_room(WATERMARK, lambda: MOMENT, closing)
+                server = self.servers.with_room(watermark, lambda: MOMENT, closing)
                 assert server is not None
-                reads.enter_context(server.pace.read(server.session(), closing))
+                reads.enter_context(server.pace.read(None, closing))
                 found.append(server.source.port)
         return found
 
@@ -124,18 +131,17 @@ def test_a_server_that_lags_gets_no_ranges_and_is_left_out_after_a_while(fleet: 
 
 def test_a_load_begins_at_a_server_that_has_the_newest_moment(fleet: Fleet) -> None:
     fleet.known[0].executed = f"{UUID}:1-6"
-    session = fleet.servers.session_at(MOMENT)
-    assert session.identity is fleet.known[1].identity
+    assert [server.source.port for server in fleet.servers.ready(MOMENT, lambda: MOMENT)] == [2]
     assert not fleet.told
     fleet.known[1].executed = f"{UUID}:1-6"
     later = MOMENT._replace(gtid=f"{UUID}:1-8")
-    with pytest.raises(MirrorError) as caught:
-        fleet.servers.session_at(later)
-    assert caught.value.code is load_errors.LAGS
+    assert not fleet.servers.ready(later, lambda: MOMENT)
+    fleet.now += LAG_SECONDS + 1.0
     # Both are left out for a while.
-    with pytest.raises(MirrorError) as caught:
-        fleet.ports(1)
-    assert caught.value.code is load_errors.LAGS
+    for _ in range(2):
+        with pytest.raises(MirrorError) as caught:
+            fleet.servers.ready(later, lambda: MOMENT)
+        assert caught.value.code is load_errors.LAGS
 
 
 def test_a_server_of_another_kind_or_with_own_transactions_is_left_out(fleet: Fleet) -> None:
@@ -153,7 +159,7 @@ def test_a_server_of_another_kind_or_with_own_transactions_is_left_out(fleet: Fl
 def test_several_servers_need_gtids_of_mysql(fleet: Fleet) -> None:
     for moment in (MOMENT._replace(gtid=None), MOMENT._replace(flavour="mariadb")):
         with pytest.raises(MirrorError) as caught:
-            fleet.servers.session_at(moment)
+            fleet.servers.ready(moment, lambda: MOMENT)
         assert caught.value.code is load_errors.SEVERAL_SERVERS
 
 
@@ -173,28 +179,27 @@ def test_the_only_server_is_refused_if_it_is_a_replica_with_filters(fleet: Fleet
     servers = SourceServers([source], SnapshotSettings(pace="full"), fleet.tell)
     for _ in range(2):
         with pytest.raises(MirrorError) as caught:
-            servers.session_at(MOMENT)
+            servers.ready(MOMENT, lambda: MOMENT)
         assert caught.value.code is load_errors.FILTERS
         with pytest.raises(MirrorError) as caught:
             servers.with_room(WATERMARK, lambda: MOMENT, Event())
         assert caught.value.code is load_errors.FILTERS
 
 
-def test_a_range_that_fails_leaves_the_session_to_its_thread(fleet: Fleet) -> None:
+def test_a_range_that_fails_ends_the_session(fleet: Fleet) -> None:
     """And the first reason stays until the server is tried again."""
     fleet.ports(2)
     closing = Event()
     server = fleet.servers.with_room(WATERMARK, lambda: MOMENT, closing)
     assert server is fleet.servers.first
-    session: Any = server.session()
+    session: Any = server.session
     problem = Message(dump_errors.SERVER_CLOSED, {"server": "x"})
     assert fleet.servers.leave_out(server, problem)
-    assert not session.is_closed
+    assert session.is_closed
     assert fleet.servers.leave_out(server, Message(load_errors.LAGS, {"server": "x"}))
     assert server.problem == problem
     assert fleet.told == [("load_leaves_server", "db:1", problem.code.code)]
     assert fleet.ports(1) == [2]
-    assert session.is_closed
     # It comes back with less, and with transactions of its own.
     fleet.known[0].executed = f"{UUID}:1-6"
     fleet.now += 30.0
@@ -208,3 +213,57 @@ def test_a_server_is_not_read_unless_the_topics_tell_what_they_have(fleet: Fleet
         closing.set()
 
     assert fleet.servers.with_room(WATERMARK, moment, closing) is None
+
+
+def test_a_server_that_never_answers_a_login_delays_no_other_one(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_servers, "_ANSWER_SECONDS", 0.01)
+    silent = fleet.known[0]
+    silent.answers.clear()
+    assert fleet.ports(3) == [2, 2, 2]
+    silent.answers.set()
+    assert fleet.servers.first.question is not None
+    fleet.servers.first.question.result(10.0)
+    assert fleet.ports(2) == [1, 2]
+    assert not fleet.told
+
+
+def test_a_server_that_answers_no_question_any_more_delays_no_other_one(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = fleet.known[0]
+    assert fleet.ports(2) == [1, 2]
+    monkeypatch.setattr(source_servers, "_ANSWER_SECONDS", 0.01)
+    for server in fleet.known:
+        server.executed = f"{UUID}:1-8"
+    later = replace(WATERMARK, gtid=f"{UUID}:1-8")
+    silent.answers.clear()
+    asked = len(silent.questions)
+    assert fleet.ports(4, later) == [2, 2, 2, 2]
+    assert len(silent.questions) == asked + 1
+    silent.answers.set()
+    assert fleet.servers.first.question is not None
+    fleet.servers.first.question.result(10.0)
+    assert fleet.ports(2, later) == [1, 2]
+    assert not fleet.told
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_two_addresses_of_one_server_have_one_pace(fleet: Fleet, first: int) -> None:
+    """The other one is read when the first one is away."""
+    other = 3 - first
+    for server in fleet.known:
+        server.identity.server_uuid = UUID
+    fleet.known[other - 1].is_away = True
+    assert fleet.ports(1) == [first]
+    fleet.told.clear()
+    fleet.known[other - 1].is_away = False
+    fleet.now += 30.0
+    assert fleet.ports(3) == [first] * 3
+    assert fleet.told == [("load_leaves_server", f"db:{other}", load_errors.SAME_SERVER.code)]
+    fleet.known[first - 1].is_away = True
+    (left,) = fleet.servers.ready(MOMENT, lambda: MOMENT)
+    assert fleet.servers.leave_out(left, Message(dump_errors.SERVER_CLOSED, {"server": "x"}))
+    fleet.now += 30.0
+    assert fleet.ports(2) == [other] * 2
