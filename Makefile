@@ -214,7 +214,7 @@ configuration-page: $(INSTALLED)
 man-pages: $(INSTALLED)
 	$(VENV)/bin/python -m tests.cli.man_pages
 
-# Draws docs/status-page.png, docs/status-list.png and docs/status-terminal.png; needs Chromium.
+# Draws docs/status-*.png: the page, also with 10,000 tables, the list, and the terminal; needs Chromium.
 status-pictures: $(INSTALLED)
 	$(VENV)/bin/python -m tests.stream.status.pictures
 

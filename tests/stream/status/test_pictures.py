@@ -14,8 +14,11 @@ import pytest
 
 from connector.stream.status.model import State
 from connector.stream.status.page import html
+from connector.stream.status.pipeline_page import list_html
 from tests.length import FULL
 from tests.stream.status.browser import SCREENS, needs_browser
+from tests.stream.status.fleet import fleet
+from tests.stream.status.many_tables import many_tables
 from tests.stream.status.states import STATES, facts_in
 from tests.stream.status.tab import Tab, tab
 
@@ -67,3 +70,22 @@ def test_each_state_has_a_picture(state: State, screen: str, browser: Tab) -> No
     size, brightness = first_pixel(file.read_bytes())
     assert size == (wanted.width, wanted.height)
     assert (brightness < 200) == wanted.dark
+
+
+@needs_browser
+@pytest.mark.parametrize("page", [html(many_tables()), list_html(fleet())], ids=["tables", "list"])
+@pytest.mark.parametrize("screen", ["wide-light", "narrow-light"])
+def test_commands_are_whole_and_a_phone_shows_no_empty_cell(
+    page: str, screen: str, browser: Tab, tmp_path: Path
+) -> None:
+    browser.picture(page, tmp_path / "page.png", SCREENS[screen])
+    lines = (
+        "[...document.querySelectorAll('.reason code, .notes code')].map(one => one.offsetHeight)"
+    )
+    heights = browser.value(lines)
+    # In pixels; two lines have more.
+    assert heights
+    assert max(heights) < 30
+    empty = "[...document.querySelectorAll('td:empty')].map(one => one.offsetHeight)"
+    if screen.startswith("narrow"):
+        assert set(browser.value(empty)) <= {0}
