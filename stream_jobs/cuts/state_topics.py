@@ -10,6 +10,8 @@ before its position, and changes that were written between two transactions, whi
 rows that it counts. A table that is being copied does not have all rows of any moment.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from connector.foundation import contract, control_records
@@ -35,6 +37,9 @@ class DeliveredPosition(NamedTuple):
     # Tables with rows that foreign keys have changed, and that are not copied yet.
     cascaded: frozenset[str] = frozenset()
     server_uuid: str = ""  # of the server that the position belongs to
+    # By `database.table`, the id of its column list, of tables that may have another one than in
+    # their newest schema record; as in `ProgressRecord`.
+    column_lists: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def of(cls, record: control_records.ProgressRecord) -> "DeliveredPosition":
@@ -56,7 +61,9 @@ class DeliveredPosition(NamedTuple):
             for table in tables
         )
         server = record.get("server_uuid", "")
-        return cls(record["flavour"], record["gtid_set"], place, packed, cascaded, server)
+        # Of rows, and of statements since then.
+        lists = {**record.get("current_schemas", {}), **record.get("stated_schemas", {})}
+        return cls(record["flavour"], record["gtid_set"], place, packed, cascaded, server, lists)
 
 
 class ProgressTopic:

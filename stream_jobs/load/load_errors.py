@@ -39,8 +39,11 @@ OTHER_SERVER = table_failure(
 )
 NO_SUCH_COLUMNS = table_failure(
     "M325",
-    "{table} has other columns at the source than its newest schema record",
-    cause="It was altered. The load starts over when the connector has delivered the statement.",
+    "{table} has other columns at the source than its topic has now",
+    "if it stays although `binlog-connector status` shows no delay, no row of the table has shown "
+    "the new columns yet: change a row, or run `binlog-connector snapshot` for the table",
+    cause="It was altered, or made again. The load starts over when the connector has delivered "
+    "the new columns: with the statement, or with the next row.",
     example={"table": "erp.orders"},
 )
 LAGS = table_failure(

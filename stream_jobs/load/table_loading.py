@@ -127,9 +127,11 @@ def opened_loading(
 
     Raises MirrorError if the table cannot be loaded now, and the errors of the session.
     """
-    schema = wanted.schema
-    _refuse_unfit(wanted)
-    table = SelectedTable.describe(session, schema.database, schema.table)
+    _refuse_other_mode(wanted)
+    table = SelectedTable.describe(session, wanted.schema.database, wanted.schema.table)
+    schema = _current_schema(services, wanted, moment)
+    schema.refuse_unknown()
+    wanted = replace(wanted, schema=schema)
     if table.schema.schema_id != schema.schema_id or not can_be_paged(table):
         raise MirrorError(load_errors.NO_SUCH_COLUMNS, table=schema.name)
     path = path_in(services.storage, schema)
@@ -169,6 +171,18 @@ def opened_loading(
         _begin_again(own, wanted, load)
     _refuse_narrow(own, schema, f"{services.base}/{path}")
     return TableLoading(wanted, own, check_owner, services.rewriting)
+
+
+def _current_schema(
+    services: MirrorContext, wanted: WantedLoad, moment: DeliveredPosition
+) -> TableSchema:
+    """Return the column list of a table at a moment: that of its newest record, or an older one.
+
+    A table that returns to an older list may have no new record.
+    """
+    current = moment.column_lists.get(wanted.schema.name)
+    known = services.registry.history(wanted.topic)
+    return next((schema for schema in known if schema.schema_id == current), wanted.schema)
 
 
 def _refuse_narrow(own: MirrorTable, schema: TableSchema, path: str) -> None:
@@ -227,10 +241,9 @@ def has_gtids(end: SourceMoment, delivered: DeliveredPosition) -> bool:
     return is_same and delivered.gtid is not None and end.gtid is not None
 
 
-def _refuse_unfit(wanted: WantedLoad) -> None:
+def _refuse_other_mode(wanted: WantedLoad) -> None:
     if wanted.mode.name != "current":
         raise MirrorError(load_errors.OTHER_MODE, table=wanted.schema.name, mode=wanted.mode.name)
-    wanted.schema.refuse_unknown()
 
 
 def _new_load(
@@ -283,7 +296,8 @@ def _progress(
     """Return the progress of a mirror without rows: what is before the watermark does not count."""
     return Progress(
         schema.schema_id,
-        schema.first,
+        # An older list that the table has again was not in force all the time.
+        max(schema.first, load.seq),
         len(offsets),
         floor=load.seq,
         offsets=offsets,

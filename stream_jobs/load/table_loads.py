@@ -128,7 +128,7 @@ class TableLoads:
             elif (problem := self._refusal(name)) is not None:
                 seen.refused[topic] = problem
             else:
-                newest = self._services.registry.history(topic)[-1]
+                newest = self._services.registry.newest(topic)
                 seen.wanted[topic] = WantedLoad(
                     topic, newest, id_, state.mode, state.merged, topic in self._again
                 )

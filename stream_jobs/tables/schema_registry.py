@@ -122,6 +122,10 @@ class SchemaRegistry:
         """Return the schemas of `topic` that have been read, oldest first."""
         return sorted(self._schemas.get(topic, {}).values(), key=lambda schema: schema.first)
 
+    def newest(self, topic: str) -> TableSchema:
+        """Return the column list of the newest record of a table, which has one."""
+        return self._schemas[topic][self._newest[topic][1]]
+
     def stated(self, topic: str) -> tuple[PackedSequence, str] | None:
         """Return the newest column list of a table if a statement says it: its sequence and id."""
         newest = self._newest.get(topic)

@@ -22,6 +22,8 @@ def delivered(**facts: Any) -> DeliveredPosition:
         "epoch": 2,
         "between": 3,
         "cascaded_rows": {"shop": ["items"]},
+        "current_schemas": {"shop.items": "5d", "shop.orders": "5d"},
+        "stated_schemas": {"shop.orders": "6f", "shop.users": ""},
     }
     return DeliveredPosition.of(record | facts)
 
@@ -31,6 +33,8 @@ def test_changes_before_the_moment_are_below_it() -> None:
     assert found.bound == PackedSequence.pack(Sequence(2, 7, 4999, 0, 3))
     assert found.position == "binlog.000007:5000"
     assert found.cascaded == frozenset({"shop.items"})
+    # A statement may have given a table another list than its latest row had.
+    assert found.column_lists == {"shop.items": "5d", "shop.orders": "6f", "shop.users": ""}
 
 
 def test_a_transaction_that_ends_above_4_gib_is_below_its_moment_and_the_next_file_is_not() -> None:

@@ -108,6 +108,7 @@ class Loads:
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self.storage = LocalStorage(str(folder))
         self.delivered = LATER
+        self.history = [SCHEMA]
         table = SimpleNamespace(schema=SCHEMA, order_columns=[SimpleNamespace(declared="id int")])
         patch.setattr(table_loading, "SelectedTable", SimpleNamespace(describe=lambda *_: table))
         patch.setattr(table_loading, "can_be_paged", lambda _: True)
@@ -118,7 +119,11 @@ class Loads:
             base="",
             properties={},
             rewriting=nullcontext(),
-            registry=SimpleNamespace(prefix="cdc", history=lambda _: [SCHEMA]),
+            registry=SimpleNamespace(
+                prefix="cdc",
+                history=lambda _: [*self.history],
+                newest=lambda _: self.history[-1],
+            ),
             client=SimpleNamespace(
                 topic_ids=lambda topics: dict.fromkeys(topics, "1f"),
                 partition_counts=lambda: {"topic": 1},
@@ -157,7 +162,7 @@ class Loads:
 
     def open(self, server: str) -> TableLoading | None:
         """Open the load, as the thread does, with a session on `server`."""
-        wanted = WantedLoad("topic", SCHEMA, "a1", MODES["current"])
+        wanted = WantedLoad("topic", self.history[-1], "a1", MODES["current"])
         identity = SimpleNamespace(flavour="mysql", server_uuid=server)
         session: Any = SimpleNamespace(name=server, identity=identity)
         return opened_loading(self.services, wanted, session, self.delivered, lambda: None, 100)
@@ -246,3 +251,33 @@ def test_a_load_goes_on_if_it_knows_what_was_seen(loads: Loads, gtid: str | None
     loading = loads.open("other")
     assert loading is not None
     assert loading.load == known
+
+
+@pytest.mark.parametrize(
+    ("current", "begins"),
+    [
+        ({}, False),
+        ({"shop.t": "s"}, True),
+        # Until rows come.
+        ({"shop.t": ""}, False),
+        ({"shop.t": "none"}, False),
+        # A statement without a row has given it the newest one.
+        ({"shop.t": "s2"}, False),
+    ],
+)
+def test_a_table_that_has_an_older_list_again_is_loaded_with_it(
+    loads: Loads, current: dict[str, str], begins: bool
+) -> None:
+    """The progress record says that the newest schema record is not the one of its rows."""
+    loads.history.append(replace(SCHEMA, schema_id="s2", first=PackedSequence(8, 8)))
+    loads.delivered = LATER._replace(column_lists=current)
+    if not begins:
+        with pytest.raises(MirrorError) as caught:
+            loads.open("other")
+        assert caught.value.code is load_errors.NO_SUCH_COLUMNS
+        return
+    loading = loads.open("other")
+    assert loading is not None
+    assert loading.wanted.schema == SCHEMA
+    # Rows with the newer list come before the watermark, or after another statement.
+    assert (loads.progress.schema_id, loads.progress.since) == ("s", LATER.bound)
