@@ -117,14 +117,27 @@ CLOCK = notice(
 )
 UNUSABLE = failure(
     "M822",
-    "the job cannot use its Iceberg catalog: [{refusal}] {why:what}",
+    "the job cannot use its Iceberg catalog: {reason}",
     "correct [iceberg] in the configuration, or the rights of the account; without "
     "iceberg.catalog, the Iceberg tables are found by their paths alone",
     cause="The catalog answers, and refuses what each table needs; the code in brackets says more. "
     "At its start, the job lists the namespaces, makes those that it lacks until the catalog takes "
     "a table in one, and stages a table of format version 3, binlog_connector_trial, which no "
     "reader sees; some catalogs keep an entry of it. A catalog that does not answer does not stop "
-    "the job, nor does one that refuses only some of several namespaces.",
+    "the job, nor does one that refuses only some of several namespaces, or that has all tables of "
+    "the mirror (M832).",
+    example={"refusal": "M817"},
+)
+REFUSED_ALL = UNUSABLE.because("[{refusal}] {why:what}")
+TABLES_MISSING = UNUSABLE.because("[{refusal}] {why:what}; and it does not have {tables} yet")
+NO_NEW_TABLES = notice(
+    "M832",
+    "the Iceberg catalog has all tables of the mirror, and can get no others: [{refusal}] "
+    "{why:what}",
+    "nothing, as long as no table is added, renamed or made again; for that, grant this right to "
+    "the account of the job",
+    cause="The account of the job may change tables, and not create them. A table that the catalog "
+    f"would have to create is not in it, or stays there as it is. {_GOES_ON}",
     example={"refusal": "M817"},
 )
 

@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, NamedTuple
 
+from connector.foundation.errors.message import Message
+from connector.foundation.formatting import listed
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import catalog_changes, catalog_errors, rest_catalog
 from stream_jobs.iceberg.catalog_changes import Relation
@@ -71,24 +73,52 @@ class CatalogPublisher:
         self._away: rest_catalog.CatalogAway | None = None
         self._is_stopped = False
 
-    def verify(self, databases: Collection[str] = ()) -> None:
-        """Try what tables of `databases` need; raises MirrorError if the catalog refuses it.
+    def verify(self, tables: Collection[tuple[str, str]] = (), threads: int = 1) -> Message | None:
+        """Try what `tables` need, by the names of their mirrors; with so many `threads`.
 
-        One that is away is no error, nor is one that takes some of the tables.
+        Returns what the catalog refuses, if it has all of them, so that they do not need it. Raises
+        MirrorError if they do. One that is away is no error, nor is one that takes some of them.
         """
-        namespaces = {self._name(database, "").namespace for database in databases}
+        names = sorted({self._name(*own) for own in tables})
+        namespaces = {name.namespace for name in names}
         if not any(_DATABASE in level for level in self._namespace):
             namespaces.add(self._namespace)
         try:
             refusal = _refusal_of(self._catalog.verify)
             if refusal is None:
                 refusal = self._refusal(sorted(namespaces))
+            if refusal is None:
+                return None
+            missing = None
+            if names and refusal.code is catalog_errors.RIGHTS:
+                missing = self._missing(names, threads)
         except rest_catalog.CatalogAway:
-            return
-        if refusal is not None:
-            why = refusal.message
-            number = why.shown_code.code
-            raise MirrorError(catalog_errors.UNUSABLE, refusal=number, why=why) from refusal
+            return None
+        facts = {"refusal": refusal.message.shown_code.code, "why": refusal.message}
+        if missing is None:
+            raise MirrorError(catalog_errors.REFUSED_ALL, **facts) from refusal
+        if missing:
+            few = listed(missing)
+            raise MirrorError(catalog_errors.TABLES_MISSING, **facts, tables=few) from refusal
+        return Message(catalog_errors.NO_NEW_TABLES, facts)
+
+    def _missing(self, names: Sequence[rest_catalog.CatalogName], threads: int) -> list[str] | None:
+        """Return the tables that the catalog does not have; None if it does not say.
+
+        Raises CatalogAway.
+        """
+
+        def is_missing(name: rest_catalog.CatalogName) -> bool:
+            return self._catalog.load(name) is None
+
+        try:
+            with ThreadPoolExecutor(threads) as pool:
+                found = zip(names, pool.map(is_missing, names), strict=True)
+                return [str(name) for name, is_gone in found if is_gone]
+        except rest_catalog.CatalogAway:
+            raise
+        except MirrorError:
+            return None
 
     def _refusal(self, namespaces: Sequence[tuple[str, ...]]) -> MirrorError | None:
         """Return why the catalog takes no table at all; None if it takes one, or may take one."""
@@ -196,6 +226,10 @@ class CatalogPublisher:
             if own is Relation.FOREIGN:
                 self.states.learn(path, None)
             self._refuse_foreign(name, own, theirs, ours)
+            refusal = _refusal_of(partial(self._catalog.verify_namespace, name.namespace))
+            if refusal is not None:
+                # Without it, readers would find no table at all.
+                raise refusal
             self._catalog.drop(name)
         # Nobody reads it there, so nothing needs to be kept until it is made.
         self.states.learn(path, None)

@@ -129,7 +129,7 @@ def iceberg_publication(
     publication = IcebergPublication(services, choices, limits, files, catalog, ownership)
     if catalog is not None:
         services.registry.refresh()
-        catalog.verify(publication.tables.databases())
+        publication.restriction = catalog.verify(publication.tables.places(), limits.threads)
     return publication
 
 

@@ -160,7 +160,14 @@ class TerminalLines(StatusLines):
                 return Text(text, "yellow")
             case "loading" | "loaded" | "load_waits" | "load_held_back" | "load_leaves_server":
                 return _load(event, fields)
-            case "not_registered" | "no_cuts" | "not_deleted" | "not_kept" | "interrupted":
+            case (
+                "not_registered"
+                | "no_new_tables"
+                | "no_cuts"
+                | "not_deleted"
+                | "not_kept"
+                | "interrupted"
+            ):
                 return Text(f"[{fields['code']}] {fields['error']}", "yellow")
             case "table_quarantined":
                 text = f"{fields['table']} is set aside: [{fields['code']}] {fields['error']}"

@@ -33,6 +33,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from connector.foundation.errors.message import Message
 from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
 from stream_jobs.cuts.cut import Cut, CutTable
 from stream_jobs.delta.log import Log, now
@@ -96,6 +97,8 @@ class IcebergPublication:
             self._record = replace(self._record, cuts={}, tags=self._tags)
         self._newest_cut = max(self._record.cuts, default=0)
         self.queue = PublicationQueue()
+        # What the catalog has refused at the start, though no table needs it now.
+        self.restriction: Message | None = None
         # None without a catalog.
         self._catalog_queue = (
             None

@@ -352,6 +352,7 @@ class StreamJob:
             return nullcontext()
         self._metrics.iceberg = lambda: iceberg.queue.figures
         every = self._settings.iceberg.every_seconds
+        self._notices.note_restriction(iceberg.restriction)
         note, tell = self._notices.note_unpublished, self._lines.write_trace
         return publishing(iceberg, every, lambda: note(iceberg.queue.problems), tell)
 

@@ -30,6 +30,6 @@ class PublishedTables:
         schemas = map(self.schema, self._registry.topics())
         return list({schema.name: schema for schema in schemas if schema is not None}.values())
 
-    def databases(self) -> set[str]:
-        """Return the databases of their mirrors."""
-        return {schema.place[0] for schema in self.schemas()}
+    def places(self) -> list[tuple[str, str]]:
+        """Return the names of their mirrors: database and table."""
+        return [schema.place for schema in self.schemas()]

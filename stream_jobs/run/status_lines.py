@@ -21,6 +21,7 @@
     {"event": "load_returns_to_server", "server"}
     {"event": "not_registered", "table", "error", "code"}
     {"event": "not_published", "table", "error", "code"}
+    {"event": "no_new_tables", "error", "code"}
     {"event": "interrupted", "error", "code", "retry_in_seconds"}
     {"event": "stopped", "end_offsets"}
     {"event": "trace", "stack_trace"}
@@ -66,7 +67,8 @@ alone, if such an error has ended a turn that publishes Iceberg tables: the next
 `interrupted` says why the job waits for Kafka. `not_kept` says why the mirror does not record how
 the run has ended.
 `not_registered` names a mirror that has no name in the catalog yet, and `not_published` one whose
-Iceberg table does not follow.
+Iceberg table does not follow. `no_new_tables` says why a catalog that has all Iceberg tables cannot
+get others.
 
 `totals` sums up all tables of the batch: the number of `tables` with changes, and of the fields
 below `changes`, `upserts`, `deletes`, `skipped`, `missing`, `commits` and `bytes_written`;
@@ -324,6 +326,8 @@ class Notices:
         self._no_cuts: ErrorCode | None = None
         # Why no records are deleted.
         self._not_deleted: ErrorCode | None = None
+        # What a catalog refuses, though it has all Iceberg tables.
+        self._restriction: ErrorCode | None = None
         # By table, why its Iceberg table does not follow.
         self._unpublished: dict[str, ErrorCode] = {}
         # By table, why nobody loads its first rows.
@@ -347,6 +351,12 @@ class Notices:
         for topic in sorted(set(report.keyless_topics) - self._keyless):
             self._keyless.add(topic)
             self._lines.write("no_mirror", topic=topic, **fields(reason))
+
+    def note_restriction(self, restriction: Message | None) -> None:
+        """Report what the catalog of Iceberg tables refuses, though it has all of them."""
+        if restriction is not None and restriction.shown_code is not self._restriction:
+            self._lines.write("no_new_tables", **fields(restriction))
+        self._restriction = None if restriction is None else restriction.shown_code
 
     def note_unpublished(self, problems: Mapping[str, Message]) -> None:
         """Report tables whose Iceberg tables do not follow, each once for a reason."""

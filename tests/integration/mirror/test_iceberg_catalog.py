@@ -238,3 +238,11 @@ def test_the_job_tells_when_the_catalog_is_away_and_goes_on(
     proxy.reaches = lambda _: True
     spark_job.run(**sections)
     assert amounts(server, kafka) == [90, 10]
+    # All tables are there, so the account needs not create any.
+    denied = {"error": {"message": "no right", "type": "ForbiddenException"}}
+    proxy.own = lambda asked: (403, denied) if asked.endswith("/tables") else None
+    transfer(kafka, tables, 20)
+    lines = spark_job.run(**sections)
+    assert spark_job.exit_code == 0
+    assert [line["code"] for line in lines if line["event"] == "no_new_tables"] == ["M832"]
+    assert amounts(server, kafka) == [80, 20]

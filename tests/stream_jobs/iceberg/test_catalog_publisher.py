@@ -19,6 +19,7 @@ from stream_jobs.delta.object_storage import ObjectStorage
 from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.delta.table import DeltaTable, TableCommit
 from stream_jobs.errors import MirrorError
+from stream_jobs.iceberg import catalog_errors
 from stream_jobs.iceberg.catalog_login import CatalogAccess
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.publisher import Occasion, TablePublisher
@@ -357,6 +358,55 @@ def test_a_mirror_that_was_made_again_replaces_its_table(lake: Lake) -> None:
     assert lake.publish() == [None]
     assert lake.agree() == 9
     assert lake.read().metadata.table_uuid != old
+
+
+FORBIDDEN = {"error": {"message": "no right", "type": "ForbiddenException"}}
+
+
+def deny_creation(lake: Lake) -> None:
+    """Let the account change and drop tables, and not make them."""
+    creation = f"{lake.namespace}_shop/tables"
+    lake.proxy.own = lambda asked: (403, FORBIDDEN) if asked.endswith(creation) else None
+
+
+def test_an_account_that_may_create_nothing_is_enough_for_tables_that_are_there(
+    pair: Lake,
+) -> None:
+    for sample in pair.samples:
+        sample.append(range(5))
+    assert pair.publish() == [None, None]
+    deny_creation(pair)
+    pair.restart()
+    tables = [("shop", "t0"), ("shop", "t1")]
+    restriction = pair.publisher.verify(tables, threads=2)
+    assert restriction is not None
+    assert restriction.code is catalog_errors.NO_NEW_TABLES
+    assert str(restriction).startswith(
+        "[M832] the Iceberg catalog has all tables of the mirror, and can get no others: [M817] "
+        f"the Iceberg catalog {pair.proxy.url} does not permit POST /namespaces/lake%1F"
+    )
+    pair.samples[0].append(range(5, 9))
+    assert pair.publish() == [None, None]
+    assert pair.agree() == 9
+    with pytest.raises(MirrorError) as caught:
+        pair.publisher.verify([*tables, ("shop", "t2")])
+    assert caught.value.code is catalog_errors.TABLES_MISSING
+    assert f"and it does not have lake.{pair.namespace}_shop.t2 yet;" in str(caught.value)
+
+
+def test_an_account_that_may_not_make_a_table_again_does_not_drop_it(lake: Lake) -> None:
+    lake.samples[0].append(range(5))
+    assert lake.publish() == [None]
+    old = lake.read().metadata
+    lake.published[0].files.delete(lake.samples[0].path)
+    deny_creation(lake)
+    lake.restart()
+    assert "[M817]" in refused(lake.publish()[0])
+    assert lake.read().metadata == old
+    lake.proxy.own = lambda _: None
+    assert lake.commit() == [None]
+    assert lake.agree() == 5
+    assert lake.read().metadata.table_uuid != old.table_uuid
 
 
 def overwrite(lake: Lake, snapshot: int) -> None:

@@ -223,13 +223,15 @@ def start(
     """Try the catalog as the start of a job does."""
     files = TableFiles(LocalStorage(str(folder)), f"file://{folder}")
     catalog = RestCatalog(CatalogAccess(url, WAREHOUSE, login))
-    CatalogPublisher(catalog, files, namespace, replaces_foreign=False).verify(databases)
+    tables = [(database, "orders") for database in databases]
+    publisher = CatalogPublisher(catalog, files, namespace, replaces_foreign=False)
+    assert publisher.verify(tables, threads=2) is None
 
 
 def refused_start(url: str, folder: Path, *databases: str) -> str:
     with pytest.raises(MirrorError) as caught:
         start(url, folder, databases=databases)
-    assert caught.value.code is catalog_errors.UNUSABLE
+    assert caught.value.code.group is catalog_errors.UNUSABLE
     return str(caught.value)
 
 
@@ -245,6 +247,7 @@ def test_the_start_of_a_job_tries_the_catalog_and_outlasts_one_that_is_away(
         "correct [iceberg] in the configuration, or the rights of the account; without "
         "iceberg.catalog, the Iceberg tables are found by their paths alone"
     )
+    assert caught.value.code is catalog_errors.REFUSED_ALL
     proxy.reaches = lambda _: False
     start(proxy.url, tmp_path, databases=["shop"])
     with pytest.raises(CatalogAway):
@@ -269,7 +272,16 @@ def test_the_start_of_a_job_names_the_right_that_is_missing(proxy: Proxy, tmp_pa
     start(proxy.url, tmp_path, databases=["started"])
     proxy.own = lambda asked: (403, FORBIDDEN) if asked.endswith("/tables") else None
     assert "[M817] the Iceberg catalog" in refused_start(proxy.url, tmp_path, "denied")
-    assert "does not permit POST /namespaces/denied/tables: no right (ForbiddenException)" in (
+    assert refused_start(proxy.url, tmp_path, "denied", "started") == (
+        "[M822] the job cannot use its Iceberg catalog: [M817] the Iceberg catalog "
+        f"{proxy.url} does not permit POST /namespaces/denied/tables: no right "
+        "(ForbiddenException); and it does not have denied.orders, started.orders yet; correct "
+        "[iceberg] in the configuration, or the rights of the account; without iceberg.catalog, "
+        "the Iceberg tables are found by their paths alone"
+    )
+    # Nor does it let anybody look.
+    proxy.own = lambda asked: (403, FORBIDDEN) if "/tables" in asked else None
+    assert "no right (ForbiddenException); correct [iceberg]" in (
         refused_start(proxy.url, tmp_path, "denied")
     )
     proxy.own = lambda asked: (

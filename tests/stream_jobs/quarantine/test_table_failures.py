@@ -104,6 +104,7 @@ NEITHER = (
     catalog_errors.SIGNATURE,
     catalog_errors.CREDENTIALS,
     catalog_errors.CLOCK,
+    catalog_errors.NO_NEW_TABLES,
 )
 
 

@@ -14,6 +14,7 @@ from connector.foundation.ecs import facts_of
 from connector.foundation.errors.message import Message
 from connector.foundation.line_bounds import LINE_BYTES
 from stream_jobs.errors import job_errors, shard_errors
+from stream_jobs.iceberg import catalog_errors
 from stream_jobs.load import load_errors
 from stream_jobs.replica.loop import ReplicaLines
 from stream_jobs.run.console_lines import open_lines
@@ -199,6 +200,20 @@ def test_tables_that_nobody_loads_are_told_once_and_together() -> None:
     assert second["error"] == problems[names[0]].text
     assert second["tables"] == names[: 3000 - second["left_out"]["tables"]]
     assert third["tables"] == ["shop.a"]
+
+
+def test_what_a_catalog_refuses_without_need_is_told_once() -> None:
+    out = io.StringIO()
+    told = Notices(StatusLines(out))
+    facts = {"catalog": "http://c", "doing": "POST /namespaces/shop/tables", "why": "no right"}
+    why = Message(catalog_errors.RIGHTS, facts)
+    restriction = Message(catalog_errors.NO_NEW_TABLES, {"refusal": "M817", "why": why})
+    # Each query of a job tries the catalog.
+    for own in (restriction, restriction, None, restriction):
+        told.note_restriction(own)
+    lines = [facts_of(json.loads(line)) for line in out.getvalue().splitlines()]
+    assert [(line["event"], line["code"]) for line in lines] == [("no_new_tables", "M832")] * 2
+    assert "[M817] the Iceberg catalog http://c does not permit POST" in lines[0]["error"]
 
 
 def test_what_takes_long_is_told_after_ten_seconds_and_then_once_a_minute(
