@@ -70,8 +70,8 @@ def summary(
 def short(known: Mapping[str, str]) -> dict[str, str]:
     """Return what stays of the summary of an older snapshot: all metadata repeat it.
 
-    With GTID, sequence and time, 60 snapshots would add 7 kB to each publication. The tag of a cut
-    leads to them, and a catalog keeps what it got.
+    With GTID, sequence and time, 60 snapshots would add 10 kB to each publication. The tag of a cut
+    leads to them, and a catalog keeps what it got (`docs/design/mirror.md` says what was tried).
     """
     return {_OPERATION: known[_OPERATION]}
 
