@@ -55,10 +55,17 @@ class LogStates:
         wanted: frozenset[Digest],
         *,
         ignores_case: bool,
+        described_us: int = 0,
     ) -> None:
-        """Read the table `names`, a database and a table; `ignores_case` as for `statement_on`."""
+        """Read the table `names`, a database and a table; `ignores_case` as for `statement_on`.
+
+        A statement that was committed before `described_us` has given it its columns.
+        """
         self.names = names
         self._ignores_case = ignores_case
+        self._described_us = described_us
+        # The time since which the log has the rows with these columns, if it is a later one.
+        self.reach_us = 0
         self._rows = rows
         self.wanted = wanted
         self.of_keys: dict[Digest, KeyStates] = {}
@@ -84,8 +91,8 @@ class LogStates:
     def take_note(self, note: Note, change: Change, altered: Altered | None) -> None:
         """Add what a transaction tells of rows that it does not name.
 
-        `altered` is called for a statement after which the table has other columns; without it,
-        this raises MirrorError.
+        `altered` is called for a statement after which the table has other columns. Without it,
+        the states begin after an old statement, and for another one this raises MirrorError.
         """
         # Older files tell only since when rows differ: a guess would be wrong there.
         is_whole = altered is None
@@ -122,12 +129,23 @@ class LogStates:
             self._roll_back(change)
         elif statement.kind is StatementKind.TRUNCATE:
             self._add_to_all(None, change)
-        elif altered is None:
-            facts = {"table": ".".join(self.names), "statement": statement.kind.value}
-            raise MirrorError(foreign_errors.TABLE_CHANGED, **facts) from self._rows.failure
-        else:
+        elif altered is not None:
             self._rows.restart()
             altered(statement)
+        elif change.committed_us < self._described_us:
+            self._begin_again(change)
+        else:
+            facts = {"table": ".".join(self.names), "statement": statement.kind.value}
+            raise MirrorError(foreign_errors.TABLE_CHANGED, **facts) from self._rows.failure
+
+    def _begin_again(self, change: Change) -> None:
+        """Forget what the log has told before a statement: rows had other columns then."""
+        self._rows.restart()
+        self.of_keys.clear()
+        self._of_all.clear()
+        # Their end tells nothing of rows that are forgotten.
+        self._prepared.clear()
+        self.reach_us = change.committed_us
 
     def _roll_back(self, change: Change) -> None:
         """Forget what rows of a transaction are: those before a savepoint are asked for, too."""

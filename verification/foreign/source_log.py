@@ -6,12 +6,15 @@ files are read, the newest first, to say since when.
 """
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from connector.binlog.header import FIRST_POSITION
 from connector.replication.server.replication_status import binary_logs
+from connector.stream.source.selected_table import SelectedTable
+from stream_jobs.errors import MirrorError
 from verification.digests import Digest
+from verification.foreign import foreign_errors
 from verification.foreign.column_mapping import ColumnMapping
 from verification.foreign.log_states import LogStates
 from verification.foreign.logged_rows import LoggedRows
@@ -57,8 +60,11 @@ class SourceLog:
 
     @property
     def reach_us(self) -> int:
-        """The time that the log reaches back, in microseconds since 1970."""
-        return self._beginning.reach_us
+        """The time that the log reaches back, in microseconds since 1970.
+
+        It tells nothing of the table before the last statement that has changed it.
+        """
+        return max(self._beginning.reach_us, self._states.reach_us)
 
     @cached_property
     def lacks_changes(self) -> bool:
@@ -83,10 +89,25 @@ class SourceLog:
         self._states = states
         states.wanted = wanted
         reading = TableReading(states, position)
-        self._log.read(reading)
+        try:
+            self._log.read(reading)
+        finally:
+            if states.reach_us:
+                self._require_definition()
         self._position = reading.position
         states.complete()
         return states
+
+    def _require_definition(self) -> None:
+        """Raise MirrorError unless rows were read with the columns that the table has.
+
+        A statement may be in the log for seconds, such as while replicas confirm it, before the
+        server shows what it has done.
+        """
+        session, planned = self._source.session, self._source.selected
+        if session.again(partial(SelectedTable.describe, session, *self._names)) != planned:
+            facts = {"table": ".".join(self._names), "statement": "ALTER TABLE"}
+            raise MirrorError(foreign_errors.TABLE_CHANGED, **facts)
 
     def hides(self, key: Digest, before_us: int) -> bool:
         """Return whether the log has no whole row of a key that has changed last before a time."""
@@ -105,6 +126,8 @@ class SourceLog:
         self._source.patience.again(lambda: self._look_back(origins))
 
     def _look_back(self, origins: Mapping[Digest, Origin]) -> None:
+        if self._states.reach_us:
+            return
         for digest, states in self._states.of_keys.items():
             if digest in origins:
                 origins[digest].next = states.changes[1] if states.count > 1 else None
@@ -139,4 +162,10 @@ class SourceLog:
 
     def _new_states(self, wanted: frozenset[Digest]) -> LogStates:
         ignores_case = self._log.server.ignores_case
-        return LogStates(self._names, self._rows, wanted, ignores_case=ignores_case)
+        return LogStates(
+            self._names,
+            self._rows,
+            wanted,
+            ignores_case=ignores_case,
+            described_us=self._source.described_us,
+        )
