@@ -118,6 +118,8 @@ def iceberg(folder: Path, servers: Servers) -> Lake:
         "spark.sql.catalog.lake": f"{catalog}.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": str(warehouse),
+        # A batch has a session of its own: that of the statements would keep an earlier version.
+        "spark.sql.catalog.lake.cache-enabled": "false",
     }
     python = str(servers.builds.environment("spark-iceberg-python", requirements))
     return Lake(
