@@ -5,7 +5,8 @@ The jars read Kafka and write Delta. The cluster has a master, and workers of on
     DIRECTORY
     ├── master.log
     ├── worker-0.log
-    └── work/          what executors write, and their logs
+    ├── log.properties  how executors log
+    └── work/           what executors write, and their logs
 
 Spark's classes are those of the package pyspark; its own scripts for clusters are not in it.
 
@@ -35,6 +36,17 @@ _NAME = "Spark's cluster"
 _DAEMON_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _ALIVE = "ALIVE"
 _EXECUTOR = b"CoarseGrainedExecutorBackend"
+# In the folder of an executor. What it writes to stderr comes there later, through its worker.
+_EXECUTOR_LOG = "executor.log"
+_LOG_PROPERTIES = f"""
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {_EXECUTOR_LOG}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
+"""
 
 
 class SparkCluster:
@@ -54,6 +66,16 @@ class SparkCluster:
         return f"spark://{HOST}:{self._ports[0]}"
 
     @property
+    def settings(self) -> dict[str, str]:
+        """What a job sets to run here, so that `is_busy` knows of its executors."""
+        log = f"-Dlog4j2.configurationFile=file:{self._log_properties}"
+        return {"spark.master": self.url, "spark.executor.defaultJavaOptions": log}
+
+    @property
+    def _log_properties(self) -> Path:
+        return self.directory / "log.properties"
+
+    @property
     def environment(self) -> dict[str, str]:
         """The variables with which programs of the cluster, and its drivers, are started."""
         return os.environ | {
@@ -71,6 +93,7 @@ class SparkCluster:
         two minutes.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
+        self._log_properties.write_text(_LOG_PROPERTIES, encoding="utf-8")
         self._ports = (free_port(), free_port())
         port, page = self._ports
         own = ("--host", HOST, "--port", str(port), "--webui-port", str(page))
@@ -94,8 +117,11 @@ class SparkCluster:
         return [pid for pid in children if _EXECUTOR in _command_line(pid)]
 
     def is_busy(self, executor: int) -> bool:
-        """Return whether the log of an executor has a task that has not ended."""
-        log = Path(f"/proc/{executor}/cwd/stderr").read_text(encoding="utf-8")
+        """Return whether an executor has a task whose result it has not sent yet.
+
+        It logs the end of a task first. Raises FileNotFoundError for a job without `settings`.
+        """
+        log = Path(f"/proc/{executor}/cwd/{_EXECUTOR_LOG}").read_text(encoding="utf-8")
         return log.count(" Running task ") > log.count(" Finished task ")
 
     def kill_worker(self, number: int) -> None:

@@ -96,6 +96,11 @@ class Driver:
         return self._log.read_text(encoding="utf-8")
 
 
+def settings_of(cluster: SparkCluster) -> str:
+    """Return the end of a configuration, for a job that runs on the cluster."""
+    return "".join(f'"{name}" = "{value}"\n' for name, value in cluster.settings.items())
+
+
 def kill_in_a_task(cluster: SparkCluster, executor: int) -> None:
     """End an executor, like a power cut, while it runs a task."""
     os.kill(executor, signal.SIGSTOP)
@@ -119,7 +124,7 @@ def test_workers_that_die_in_a_batch_lose_nothing(
     text = text.replace("[mirror]", "max_offsets_per_trigger = 1000\n[mirror]")
     config.write_text(text, encoding="utf-8")
     own = tmp_path / "own.toml"
-    own.write_text(f'{text}"spark.master" = "{cluster.url}"\n', encoding="utf-8")
+    own.write_text(f"{text}{settings_of(cluster)}", encoding="utf-8")
     # Nothing but the wheel has the product.
     environment = {
         name: value for name, value in cluster.environment.items() if "PYTHON" not in name
@@ -193,7 +198,7 @@ def test_workers_that_die_while_ranges_are_read_lose_nothing(
     source = f"mysql://{stream.source.user}@{stream.source.host}:{stream.source.port}/"
     config = write_config(tmp_path, stream.broker.bootstrap, stream.prefix, 'kind = "availableNow"')
     config.write_text(
-        f'{config.read_text(encoding="utf-8")}"spark.master" = "{cluster.url}"\n'
+        f"{config.read_text(encoding='utf-8')}{settings_of(cluster)}"
         f'[first_load]\nurl = "{source}"\npassword_command = ["{script}"]\n'
         f'connections = 2\nrange_rows = 500\npace = "full"\n',
         encoding="utf-8",
