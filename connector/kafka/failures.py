@@ -95,6 +95,8 @@ _GRAVITY: Final = {action: number for number, action in enumerate(Action)}
 
 def action_of(error: BaseException) -> Action:
     """Return what is done about an error of Kafka, or of the network."""
+    if isinstance(error, BrokersUnreachable) and error.is_final:
+        return Action.STOP
     if isinstance(error, errors.BrokerResponseError):
         return ACTIONS.get(error.errno, Action.ABORT)
     if isinstance(error, (OSError, errors.RetriableError)):
@@ -131,6 +133,11 @@ class BrokersUnreachable(errors.KafkaConnectionError):  # type: ignore[misc]  # 
         super().__init__(message.text)
         self.message = message
         self.definite = definite
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nobody gets a connection before somebody has fixed something."""
+        return self.definite and not self.message.may_pass
 
 
 # The pause before the second attempt; it grows by as much with each one.

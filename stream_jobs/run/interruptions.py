@@ -1,7 +1,8 @@
 """Failures of a query after which the job begins another one.
 
 *Kafka is away.* It may come back within `retry.seconds` of the last batch; a job that has never
-reached it ends.
+reached it ends. So does one that learns that a wait is in vain: the log in a folder is damaged, or
+on a file system that is read-only.
 
 *A Python process of Spark starts late.* Spark waits ten seconds for it, whatever its settings are,
 and then gives the query up. On a machine that is busy, as at its own start, Python may need longer.
@@ -40,5 +41,8 @@ class Interruptions:
             return self._late <= _LATE_MAX
         # An error that came through Spark has a copy of its code.
         if problem.shown_code != job_errors.KAFKA_FAILED or self._worked_at is None:
+            return False
+        said = problem.facts.get("said")
+        if isinstance(said, Message) and not said.may_pass:
             return False
         return time.monotonic() - self._worked_at < self._retry_seconds

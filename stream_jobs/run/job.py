@@ -177,7 +177,7 @@ class StreamJob:
         client = None
         try:
             require_one_machine(session, self._settings)
-            client = KafkaClient(self._settings.kafka.facts())
+            client = KafkaClient(self._settings.kafka.facts(), self._stop.is_set)
             query = self._start(session, client)
             assert self._applier is not None
             retention = RecordRetention(self._settings, client, self._applier.sync)

@@ -35,9 +35,15 @@ _T = TypeVar("_T")
 class KafkaClient:
     """The brokers of one cluster."""
 
-    def __init__(self, facts: BrokerConfig) -> None:
-        """Connect. Raises MirrorError if no broker answers in time."""
+    def __init__(
+        self, facts: BrokerConfig, is_stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Connect. Raises MirrorError if no broker answers in time.
+
+        A caller that `is_stopping` waits for no other answer than that of the present request.
+        """
         self._facts = facts
+        self._is_stopping = is_stopping
         self._turn = threading.Lock()
         self._connections: dict[int, BrokerConnection] = {}
         # Of `wait`, by broker.
@@ -313,7 +319,8 @@ class KafkaClient:
             except (OSError, errors.KafkaError) as error:
                 is_refused = isinstance(error, errors.TopicAuthorizationFailedError)
                 is_definite = is_refused or action_of(error) is Action.STOP
-                if is_definite or time.monotonic() >= deadline:
+                is_late = time.monotonic() >= deadline or self._is_stopping()
+                if is_definite or is_late:
                     raise self._failed(error) from error
                 time.sleep(_RETRY_SECONDS)
 

@@ -1,5 +1,6 @@
 """The folder of a log: why it cannot be used, and damage."""
 
+from errno import EROFS
 from pathlib import Path
 
 from connector.foundation.errors import code
@@ -50,6 +51,16 @@ NETWORK = code.ErrorCode(
     "of one machine. Two machines would then write one log.",
     example={"folder": "/mnt/share/log", "kind": "nfs4"},
 )
+READ_ONLY = code.ErrorCode(
+    "K606",
+    "the log in {folder} cannot be written: its file system is read-only",
+    "repair the disk, or mount it for writing; then start this program again: it goes on where it "
+    "stopped",
+    cause="The kernel makes a file system read-only after an error of its disk, or somebody has "
+    "mounted it so. It does not become writable again while programs wait for it. Nothing is lost "
+    "while the source keeps its binary log.",
+    example={"folder": "/var/lib/cdc/log"},
+)
 
 
 class FolderUnusable(SinkRefused):
@@ -57,6 +68,9 @@ class FolderUnusable(SinkRefused):
 
     def __init__(self, folder: Path, error: BaseException) -> None:
         """Name the folder, and take the reason from the error of the operating system."""
+        if isinstance(error, OSError) and error.errno == EROFS:
+            super().__init__(READ_ONLY, folder=folder)
+            return
         why = getattr(error, "strerror", None) or str(error)
         super().__init__(UNUSABLE, folder=folder, why=why)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from connector.kafka.folder import door
 from stream_jobs.apply.modes import MODES
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import TableCommit
@@ -17,7 +18,8 @@ from stream_jobs.tables.merged_table import MergedTable
 from stream_jobs.tables.mirror_metadata import Progress
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.shared_delta import TURN, SharedDelta
-from tests.stream_jobs.topics import SourceTable, column
+from tests.stream_jobs.command import Command, write_config
+from tests.stream_jobs.topics import Kafka, SourceTable, column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from stream_jobs.apply.task_messages import PartResult
     from stream_jobs.tables.shard_table import ShardTable
     from tests.integration.mirror.conftest import SparkJob
-    from tests.stream_jobs.topics import Kafka
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -129,3 +130,27 @@ def test_a_batch_that_waits_for_the_turn_of_another_process_is_left(
     spark_job.run(**last)
     assert spark_job.exit_code == 0
     assert spark_job.rows("items", "id") == ([(2,)] if is_rebuild else [(1,), (2,)])
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_job_that_waits_for_a_log_ends_at_once(tmp_path: Path, *, is_known: bool) -> None:
+    """Its stream waits for an answer, or the job, before it begins another query."""
+    log = tmp_path / "log"
+    topics = Kafka(f"file://{log}", "waiting")
+    table = SourceTable(topics, "items", COLUMNS).create()
+    table.insert({"id": 1, "name": "one"})
+    config = write_config(tmp_path, topics.bootstrap, topics.prefix, "interval_seconds = 0.2")
+    with Command(config) as command:
+        command.applied("shop.items")
+        topics.close()
+        log.rename(tmp_path / "away")
+        # This process serves it no more.
+        door.close()
+        if is_known:
+            command.line("interrupted")
+        # Each waits for the time of a request, half a minute.
+        time.sleep(5)
+        began = time.monotonic()
+        command.process.terminate()
+        assert command.end() == 0, command.errors()
+        assert time.monotonic() - began < 15

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -184,6 +185,38 @@ def test_why_a_folder_cannot_be_used_is_said(tmp_path: Path) -> None:
         with pytest.raises(BrokersUnreachable) as refused:
             door.connect(folder, 0.1)
     assert refused.value.message.code is connection_errors.FOLDER_IN_USE
+
+
+def test_a_producer_does_not_wait_for_a_disk_that_is_read_only(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(folder)
+    with closing_now(folder, "a") as producer:
+        commit(producer, batch_of([b"before"]))
+        opened = os.open
+
+        def refused_open(path: str, flags: int, *others: int, **more: int) -> int:
+            if folder in Path(path).parents and flags & os.O_RDWR:
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+            return opened(path, flags, *others, **more)
+
+        def refused_write(descriptor: int, data: memoryview, position: int) -> int:
+            del descriptor, data, position
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+        monkeypatch.setattr(os, "open", refused_open)
+        monkeypatch.setattr(os, "pwrite", refused_write)
+        began = time.monotonic()
+        # A commit is repeated for as long as the transaction may take: a minute.
+        with pytest.raises(BrokersUnreachable) as refused:
+            commit(producer, batch_of([b"lost"]))
+        # Nor can an abort be written.
+        with pytest.raises(BrokersUnreachable):
+            producer.abort_transaction()
+        assert time.monotonic() - began < 20
+        assert refused.value.message.code is folder_errors.READ_ONLY
+    monkeypatch.undo()
+    assert read(folder) == [[b"before"], []]
 
 
 @contextmanager

@@ -5,6 +5,7 @@ A power failure leaves anything in the place of bytes that were not on the disk.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -489,6 +490,30 @@ def test_a_disk_that_is_full_at_the_opening_refuses_the_folder(
     assert set(Path("/proc/self/fd").iterdir()) == before
     monkeypatch.undo()
     FolderLog(folder).close()
+
+
+@pytest.mark.parametrize(
+    "number", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EACCES, errno.EPERM, errno.EROFS]
+)
+def test_only_a_file_system_that_is_read_only_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    folder = tmp_path / "log"
+    new_log(folder).close()
+    why = os.strerror(number)
+
+    def refused(descriptor: int, data: memoryview, position: int) -> int:
+        del descriptor, data, position
+        raise OSError(number, why)
+
+    monkeypatch.setattr(os, "pwrite", refused)
+    with pytest.raises(SinkRefused) as caught:
+        FolderLog(folder)
+    if number == errno.EROFS:
+        assert caught.value.text == text_of(folder_errors.READ_ONLY, folder=folder)
+    else:
+        assert caught.value.text == text_of(folder_errors.UNUSABLE, folder=folder, why=why)
+    assert caught.value.may_pass is (number != errno.EROFS)
 
 
 def test_a_full_disk_leaves_the_log_as_it_was(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from connector.foundation.errors.message import Message
+from connector.kafka.folder import folder_errors
 from stream_jobs.errors import job_errors
 from stream_jobs.run.interruptions import Interruptions
 
@@ -33,6 +34,16 @@ def test_kafka_is_not_waited_for_longer_than_is_set() -> None:
     seen = Interruptions(0.0)
     seen.end_batch()
     assert not seen.outlasts(AWAY)
+
+
+def test_a_log_is_not_waited_for_that_does_not_come_back_by_itself() -> None:
+    seen = Interruptions(60.0)
+    seen.end_batch()
+    read_only = Message(folder_errors.READ_ONLY, {"folder": "/log"})
+    full = Message(folder_errors.UNUSABLE, {"folder": "/log", "why": "No space left on device"})
+    for said, is_waited_for in (read_only, False), (full, True):
+        facts = {"servers": ["file:///log"], "said": said}
+        assert seen.outlasts(Message(job_errors.KAFKA_FAILED, facts)) is is_waited_for
 
 
 def test_other_failures_end_the_job() -> None:

@@ -18,6 +18,7 @@ from connector.foundation.errors.message import Message
 from connector.foundation.settings import settings_errors
 from connector.kafka import connection_errors
 from connector.kafka.failures import BrokersUnreachable
+from connector.kafka.folder import folder_errors
 from stream_jobs.delta.storages import LocalStorage, storage_of
 from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.source import client
@@ -106,6 +107,26 @@ def test_that_no_broker_accepts_a_connection_passes_through_spark(
     assert carried is not None
     assert (carried.code, carried.text) == (caught.value.code, caught.value.text)
     assert f"Kafka at a:1: {reason.text}; check" in carried.text
+
+
+@pytest.mark.parametrize("is_stopping", [True, False])
+def test_nobody_waits_for_a_log_that_does_not_come_back_or_for_a_job_that_is_to_stop(
+    monkeypatch: pytest.MonkeyPatch, is_stopping: bool
+) -> None:
+    full = Message(folder_errors.UNUSABLE, {"folder": "/log", "why": "No space left on device"})
+    read_only = Message(folder_errors.READ_ONLY, {"folder": "/log"})
+    reason = full if is_stopping else read_only
+    attempts: list[object] = []
+
+    def refused(settings: object) -> None:
+        attempts.append(settings)
+        assert len(attempts) == 1
+        raise BrokersUnreachable(reason, definite=True)
+
+    monkeypatch.setattr(client, "Cluster", refused)
+    with pytest.raises(MirrorError) as caught:
+        KafkaClient(BrokerConfig(("file:///log",), 600.0, ()), lambda: is_stopping)
+    assert caught.value.message.facts["said"] is reason
 
 
 def test_topics_of_tables_are_those_with_two_more_parts() -> None:
