@@ -88,6 +88,9 @@ class OverlappedWrites:
     def delete(self, path: str) -> None:
         self._storage.delete(path)
 
+    def note_table(self, path: str, *, exists: bool) -> None:
+        self._storage.note_table(path, exists=exists)
+
     def sync(self, folder: str) -> None:
         self._storage.sync(folder)
 

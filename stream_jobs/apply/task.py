@@ -263,6 +263,7 @@ def run_task(
     """
     with overlapped_writes(task.storage) as writes:
         own = replace(task, storage=writes)
+        _note_tables(own)
         results = [
             *(_applied(own, client) if task.parts else ()),
             *(rewrite_file(own, file) for file in task.rewritten),
@@ -270,6 +271,17 @@ def run_task(
         ]
         writes.finish(results)
     return results
+
+
+def _note_tables(task: task_messages.Task) -> None:
+    for part in task.parts:
+        if part.mirror is not None:
+            # Without a mirror, nothing says from which sequence on it has its columns.
+            task.storage.note_table(part.mirror.path, exists=part.since is not None)
+    paths = [rewrite.path for rewrite in task.rewritten]
+    paths += [files.path for files in task.compacted]
+    for path in paths:
+        task.storage.note_table(path, exists=True)
 
 
 def _applied(

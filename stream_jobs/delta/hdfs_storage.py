@@ -219,6 +219,9 @@ class HdfsStorage:
         except HdfsError as error:
             raise self._failed(path, error) from error
 
+    def note_table(self, path: str, *, exists: bool) -> None:
+        """Do nothing: HDFS makes folders by itself."""
+
     def sync(self, folder: str) -> None:
         """Do nothing: what was answered stays."""
 

@@ -157,6 +157,9 @@ class ObjectStorage:
         except _FAILURES as error:
             self._require_absent(path, "delete", error)
 
+    def note_table(self, path: str, *, exists: bool) -> None:
+        """Buckets have no folders."""
+
     def sync(self, folder: str) -> None:
         """Do nothing: what was answered stays."""
 

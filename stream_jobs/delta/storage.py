@@ -69,6 +69,13 @@ class Storage(Protocol):
     def delete(self, path: str) -> None:
         """Delete a file, if it exists."""
 
+    def note_table(self, path: str, *, exists: bool) -> None:
+        """Learn whether a table exists before its files are written.
+
+        Where there are folders, that of a table which exists is not made again: somebody has taken
+        it away, and would lose what is written in its place.
+        """
+
     def sync(self, folder: str) -> None:
         """Return when a loss of power cannot take names of a folder back any more."""
 

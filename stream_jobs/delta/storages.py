@@ -9,9 +9,10 @@ seconds old, and then its table says from where the changes have to be applied a
 of these changes are deleted, the names are synced, too. A sync costs half a millisecond on an idle
 disk; without it, a table could be left with empty files.
 
-A folder that somebody moves away while the job runs is not made again for a commit, which would be
-lost when it is moved back. Only the first version of a table makes its folder again, because people
-delete tables that are to be copied again; and a folder that was deleted in that of the job's files.
+A folder that somebody moves away while the job runs is not made again, neither for a commit nor for
+a data file, which would be lost when it is moved back. Only a new table makes its folder again,
+because people delete tables that are to be copied again; and so does a file of the job whose folder
+was deleted in that of all of them.
 """
 
 import errno
@@ -48,7 +49,7 @@ class LocalStorage:
     _found: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type[Self], tuple[str]]:
-        """Return what a worker gets, who comes to few folders."""
+        """Return what a worker gets, who learns of the few tables that it writes to."""
         return type(self), (self.root,)
 
     def read(self, path: str) -> bytes | None:
@@ -128,6 +129,13 @@ class LocalStorage:
         except OSError as error:
             raise self._failed(path, error) from error
 
+    def note_table(self, path: str, *, exists: bool) -> None:
+        full = self._full(path)
+        if exists:
+            self._found.add(full)
+        else:
+            self._found.difference_update((full, f"{full}/_delta_log"))
+
     def sync(self, folder: str) -> None:
         try:
             opened = os.open(self._full(folder), os.O_RDONLY | os.O_CLOEXEC)
@@ -148,8 +156,20 @@ class LocalStorage:
         return f"{self.root}/{checked_path(path)}"
 
     def _failed(self, path: str, error: OSError) -> MirrorError:
+        if isinstance(error, FileNotFoundError) and (gone := self._taken(path)) is not None:
+            return MirrorError(delta_errors.FOLDER_GONE, folder=gone)
         said = error.strerror or type(error).__name__
         return MirrorError(delta_errors.STORAGE_FAILED, path=f"{self.root}/{path}", said=said)
+
+    def _taken(self, path: str) -> str | None:
+        """Return the folder of a table's file that is not there, but for the whole mirror's."""
+        folder = os.path.dirname(self._full(path))  # noqa: PTH120
+        is_own = path.startswith("_")
+        if is_own or os.path.isdir(folder) or not os.path.isdir(self.root):  # noqa: PTH112
+            return None
+        while not os.path.isdir(parent := os.path.dirname(folder)):  # noqa: PTH112, PTH120
+            folder = parent
+        return folder
 
     def _unreadable(self, path: str, error: OSError) -> MirrorError:
         if error.errno not in _OF_ONE_FILE:

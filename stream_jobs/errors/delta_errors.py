@@ -51,6 +51,16 @@ VECTOR_DAMAGED = MIRROR_DAMAGED.because(
 )
 NO_METADATA = MIRROR_DAMAGED.because("{path}: the log has no columns or no protocol", was="M513")
 
+FOLDER_GONE = table_failure(
+    "M527",
+    "{folder}: the folder is not there any more",
+    "put it back, and resume the table (`binlog-connector-mirror resume`); if it is lost, let the "
+    "mirror be made again: `resume CONFIG TABLE --rebuild`",
+    cause="Somebody has moved or deleted the folder of a mirror, or of its database, while the job "
+    "ran. The job makes nothing in its place: that would be lost when the folder comes back.",
+    example={"folder": "/data/mirror/erp/orders"},
+)
+
 FEATURES_UNKNOWN = table_failure(
     "M506",
     "{path}: the table uses features of Delta that this job does not know: {features}",

@@ -182,7 +182,7 @@ MIRROR_GONE = code.table_failure(
     "{table}: there is no mirror at {path}, but changes of the table have been applied",
     "put the mirror back and resume the table (`binlog-connector-mirror resume`), or let it be "
     "made again from its topic: `resume CONFIG TABLE --rebuild`",
-    cause="Somebody moved or deleted the mirror while the job was down.",
+    cause="Somebody has moved or deleted the mirror.",
     example={"path": _MIRROR},
 )
 MODE_CHANGED = code.table_failure(

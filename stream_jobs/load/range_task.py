@@ -329,6 +329,7 @@ def _write(job: RangeJob, data: pa.Table) -> tuple[DataFile, ...]:
     order, indexed = mode.file_order(mirror.schema), mode.indexed(mirror)
     columns = [column for column in mirror.columns if column.name not in mirror.partition_by]
     files = []
+    task.storage.note_table(mirror.path, exists=True)
     data = in_key_order(data, order)
     for values, rows in partition_rows(mirror.path, mirror.columns, mirror.partition_by, data):
         file = write_file(

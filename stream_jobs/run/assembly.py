@@ -84,6 +84,7 @@ def batch_applier(
     targets = CutTargetFinder.of(client, kafka.topic_prefix, choices.skipped)
     merged = states.merged if own.shared else None
     record = CutHistory(CutStore(*folder), settings.cuts_ms, ownership, merged)
+    states.is_in_cut = lambda name: record.last is not None and name in record.last.tables
     iceberg = iceberg_publication(settings, services, choices, ownership)
     upkeep = TableMaintenance(template, run, cores, threads, target)
     if iceberg is not None:

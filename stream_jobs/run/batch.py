@@ -371,7 +371,7 @@ class BatchApplier:
                 if topic not in requests:
                     every.append(TableWork(self.services, state, own, bound=bound))
                     continue
-                self._isolation.refuse_lost(state, own)
+                self._isolation.refuse_lost(state, own, requests[topic])
                 work = TableWork(self.services, state, own, requests[topic].skipped, bound)
                 work.ranges.limit(_RETRIED_RECORDS)
                 every.append(work)

@@ -9,16 +9,24 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Final
 
-from stream_jobs.errors import MirrorError, job_errors, record_errors
+from stream_jobs.errors import MirrorError, delta_errors, job_errors, record_errors
 from stream_jobs.iceberg.table_files import TableFiles
 from stream_jobs.source.client import refuse_shorter
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.merged_table import MergedTables
 from stream_jobs.tables.mirror_context import MirrorContext
+from stream_jobs.tables.mirror_creation import mirror_gone
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles, ResumeRequest
 from stream_jobs.tables.topic_state import TopicState, path_in
+
+# What is said of a mirror whose folder, or a file of it, is not there.
+_OF_LOST_MIRRORS: Final = frozenset(
+    code.code
+    for code in (delta_errors.FOLDER_GONE, delta_errors.MIRROR_DAMAGED, job_errors.MIRROR_GONE)
+)
 
 
 class Quarantine:
@@ -98,13 +106,19 @@ class Quarantine:
             for partition in partitions
         ]
 
-    def refuse_lost(self, state: TopicState, ranges: Sequence[OffsetRange]) -> None:
+    def refuse_lost(
+        self, state: TopicState, ranges: Sequence[OffsetRange], request: ResumeRequest
+    ) -> None:
         """Raise MirrorError if Kafka no longer has what a table needs that is tried again."""
         own = state.mirror
         if own is not None:
             begun = own.progress.offsets
             refuse_shorter(span._replace(start=begun.get(span.partition, 0)) for span in ranges)
             return
+        record, history = self.records[state.topic], self._services.registry.history(state.topic)
+        is_lost = record.code in _OF_LOST_MIRRORS and any(record.begun.values())
+        if is_lost and history and not request.rebuild:
+            raise mirror_gone(self._services, history[-1])
         first = self._services.client.first_offsets((span.topic, span.partition) for span in ranges)
         for span in ranges:
             first_offset = first[span.topic, span.partition]

@@ -1,6 +1,7 @@
 """The creation of a mirror: its columns, its first commit, and the checks before a commit.
 
-Tasks write files before the table exists, so files are removed if a check fails.
+Tasks write files before the table exists, so files are removed if a check fails. But where a mirror
+was, nothing is written before it is known that nobody misses it: it may be moved back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,19 +22,28 @@ from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.topic_state import TopicState, path_of
 
 
+def mirror_gone(services: MirrorContext, schema: TableSchema) -> MirrorError:
+    """Return the error of a table whose mirror somebody has taken away."""
+    path = f"{services.base}/{path_of(schema)}"
+    return MirrorError(job_errors.MIRROR_GONE, table=schema.name, path=path)
+
+
 def refuse_deleted_records(
-    base: str,
+    services: MirrorContext,
     schema: TableSchema,
     results: Sequence[PartResult],
     batch: Mapping[int, OffsetRange],
+    *,
+    is_partial: bool,
 ) -> None:
-    """Raise MirrorError if a table without a mirror has rows from before `batch`."""
+    """Raise MirrorError if a table without a mirror has rows from before `batch`.
+
+    If the topic `is_partial`, and no truncate says that nothing is missing, any row is refused.
+    """
     for result in results:
         for partition, offset in result.first_row.items():
-            if offset < batch[partition].start:
-                raise MirrorError(
-                    job_errors.MIRROR_GONE, table=schema.name, path=f"{base}/{path_of(schema)}"
-                )
+            if is_partial or offset < batch[partition].start:
+                raise mirror_gone(services, schema)
 
 
 def refuse_rows_without_key(results: Sequence[PartResult]) -> None:
@@ -77,8 +87,9 @@ class MirrorCreation:
         if state.mirror is not None:
             return
         history = services.registry.history(state.topic)
-        if state.merged is not None:
-            # Its columns depend on those of the other shards.
+        if state.is_mirror_lost or state.merged is not None:
+            # The records say whether a lost one is missed; and the columns of a shard depend on
+            # those of the others.
             return
         if len(history) == 1 and state.mode.suits(history[0]):
             (schema,) = history
@@ -109,14 +120,17 @@ class MirrorCreation:
         results: Sequence[PartResult],
         used: Mapping[str, SchemaUse],
         floor: PackedSequence | None,
+        starts: Mapping[int, int],
     ) -> MirrorProposal | None:
         """Return the columns if the rows of `results` have them; else propose others.
 
-        Raises MirrorError if the table cannot have a mirror.
+        The records of `results` begin at `starts`. Raises MirrorError if the table cannot have a
+        mirror.
         """
         topic, rules, mode = self._state.topic, self._services.rules, self._state.mode
         target, since = rules.first(topic, used, floor, mode)
-        refuse_deleted_records(self._services.base, target, results, self._batch)
+        is_partial = self._state.is_mirror_lost and floor is None and any(starts.values())
+        refuse_deleted_records(self._services, target, results, self._batch, is_partial=is_partial)
         if target.key:
             refuse_rows_without_key(results)
         if self._state.merged is not None:

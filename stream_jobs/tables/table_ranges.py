@@ -118,6 +118,11 @@ class TableRanges:
         return all(n in self.held or self.starts[n] >= end for n, end in self._ends.items())
 
     @property
+    def is_deleted(self) -> bool:
+        """Whether records were deleted, and there is none to read."""
+        return any(self.starts.values()) and not self.left()
+
+    @property
     def begun(self) -> dict[int, int]:
         """By partition, the first record that is not in the mirror."""
         own = self._state.mirror

@@ -33,7 +33,12 @@ from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.batch_report import TableResult
 from stream_jobs.tables.mirror_context import MirrorContext
-from stream_jobs.tables.mirror_creation import MirrorCreation, refuse_rows_without_key, remove_files
+from stream_jobs.tables.mirror_creation import (
+    MirrorCreation,
+    mirror_gone,
+    refuse_rows_without_key,
+    remove_files,
+)
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.schema_evolution import SchemaEvolution
 from stream_jobs.tables.schema_rules import merge_schema_uses
@@ -161,6 +166,8 @@ class TableWork:
         self._conflicts = 0
         self.outcome = TableResult(services, state)
         self.error: MirrorError | None = None
+        if state.is_mirror_lost and state.mirror is None and self.ranges.is_deleted:
+            self.error = mirror_gone(services, services.registry.history(state.topic)[-1])
 
     @property
     def topic(self) -> str:
@@ -342,7 +349,7 @@ class TableWork:
             return False
         truncates = self._truncates.known(None)
         floor = self._truncates.floor
-        proposal = self._first.accept(results, used, floor)
+        proposal = self._first.accept(results, used, floor, starts)
         if proposal is None:
             self._remove_files(results)
             return False

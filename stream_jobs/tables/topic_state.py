@@ -37,6 +37,8 @@ class TopicState:
     is_known: bool = False
     # None until a schema record of the topic was read, or if the mirror does not exist.
     mirror: MirrorTable | None = None
+    # Whether there is none, although the newest cut has one.
+    is_mirror_lost: bool = False
     # The mirror that the table shares with others, also if it has no rows there.
     merged: MergedTable | None = None
     # The schema that the mirror follows.
@@ -91,6 +93,8 @@ class TopicStates:
         self._choices = choices
         self._states: dict[str, TopicState] = {}
         self.merged = MergedTables(storage, is_stopping)
+        # Whether the newest cut has a table, by its name; a job with cuts knows it.
+        self.is_in_cut: Callable[[str], bool] = lambda _: False
         # Whether they have shards in the same tables.
         self.has_other_pipelines = choices.is_shared
 
@@ -197,6 +201,8 @@ class TopicStates:
             if state.mirror is not None:
                 refuse_other_mode(state.mirror.delta, state.mode, newest.name, self._base)
             state.is_keyless = state.mirror is None and state.mode.needs_key and not newest.key
+            if state.mirror is None and state.merged is None:
+                state.is_mirror_lost = self.is_in_cut(newest.name)
         if state.mirror is not None:
             schema_id = state.mirror.progress.schema_id
             state.schema = self._registry.require(topic, {schema_id})[schema_id]

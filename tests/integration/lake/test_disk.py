@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,13 +13,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.lake import lake_errors
+from stream_jobs.errors import delta_errors
 from tests.integration.harness import wait_until
 from tests.integration.lake.shop import PATIENCE_SECONDS, Shop, running, up
 from tests.integration.lake.small_disk import SmallDisk
 from tests.length import FULL
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -114,4 +117,28 @@ def test_a_part_that_is_moved_away_ends_a_lake_which_goes_on_when_it_is_back(
         assert not list(moved.rglob("*.parquet"))
         moved.rename(tmp_path / "made since")
     away.rename(moved)
+    require_equal(lake)
+
+
+def test_the_folder_of_a_table_that_is_moved_away_sets_it_aside_until_it_is_back(
+    shop: Shop, tmp_path: Path
+) -> None:
+    lake, said, away = tmp_path / "lake", tmp_path / "up.log", tmp_path / "away"
+    folder = lake / shop.name / "orders"
+    with following(shop, lake, said) as process:
+        folder.rename(away)
+        records = lake / "_cdc" / "quarantine"
+        wait_until(lambda: list(records.glob("*.json")), said.read_text, PATIENCE_SECONDS)
+        (aside,) = records.glob("*.json")
+        # To be made again, or to change one of its rows.
+        codes = delta_errors.FOLDER_GONE, delta_errors.FILE_MISSING
+        assert json.loads(aside.read_text())["code"] in {code.code for code in codes}
+        assert not folder.exists()
+        away.rename(folder)
+        config = str(lake / "_cdc" / "stream_job.toml")
+        command = [sys.executable, "-m", "stream_jobs", "resume", config, f"{shop.name}.orders"]
+        subprocess.run(command, check=True)
+        wait_until(lambda: not aside.exists(), said.read_text, PATIENCE_SECONDS)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 0, said.read_text()
     require_equal(lake)

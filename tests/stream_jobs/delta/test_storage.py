@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import pickle
 import shutil
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -175,9 +176,13 @@ def test_a_folder_that_was_taken_away_is_not_made_again(tmp_path: Path, taken: s
     for write in (storage.write, storage.put_if_absent):
         with pytest.raises(MirrorError) as caught:
             write("shop/t/_delta_log/1.json", b"1")
-        path = f"{root}/shop/t/_delta_log/1.json"
-        facts = {"path": path, "said": "No such file or directory"}
-        assert caught.value.text == text_of(delta_errors.STORAGE_FAILED, **facts)
+        if taken:
+            text = text_of(delta_errors.FOLDER_GONE, folder=root / taken)
+        else:
+            path = f"{root}/shop/t/_delta_log/1.json"
+            facts = {"path": path, "said": "No such file or directory"}
+            text = text_of(delta_errors.STORAGE_FAILED, **facts)
+        assert caught.value.text == text
     assert not (root / taken).exists()
     (tmp_path / "away").rename(root / taken)
     storage.put_if_absent("shop/t/_delta_log/1.json", b"1")
@@ -190,9 +195,43 @@ def test_a_table_that_was_read_and_taken_away_is_not_made_again(tmp_path: Path) 
     assert [each.name for each in storage.list("t/_delta_log")] == ["0.json"]
     (tmp_path / "t").rename(tmp_path / "away")
     assert list(storage.list("t/_delta_log")) == []
-    with pytest.raises(MirrorError, match="No such file"):
+    with pytest.raises(MirrorError, match="M527"):
         storage.put_if_absent("t/_delta_log/1.json", b"1")
     assert not (tmp_path / "t").exists()
+
+
+def test_a_worker_makes_the_folder_of_a_new_table_alone(tmp_path: Path) -> None:
+    LocalStorage(str(tmp_path)).write("shop/t/_delta_log/0.json", b"0")
+    worker = pickle.loads(pickle.dumps(LocalStorage(str(tmp_path))))
+    worker.note_table("shop/t", exists=True)
+    (tmp_path / "shop" / "t").rename(tmp_path / "away")
+    with pytest.raises(MirrorError) as caught:
+        worker.write("shop/t/part-1.parquet", b"1")
+    gone = text_of(delta_errors.FOLDER_GONE, folder=tmp_path / "shop" / "t")
+    assert caught.value.text == gone
+    assert list((tmp_path / "shop").iterdir()) == []
+    # The same process, when the table is to be made again.
+    worker.note_table("shop/t", exists=False)
+    worker.write("shop/t/part-2.parquet", b"2")
+    assert worker.put_if_absent(f"shop/t/_delta_log/{0:020}.json", b"0")
+
+
+@pytest.mark.parametrize("step", ["replace", "link"])
+def test_a_folder_that_is_taken_away_while_a_file_is_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    storage, folder = LocalStorage(str(tmp_path)), tmp_path / "shop" / "t"
+    storage.write("shop/t/0", b"0")
+    named = getattr(os, step)
+
+    def taken(temporary: str, path: str) -> None:
+        folder.rename(tmp_path / "away")
+        named(temporary, path)
+
+    monkeypatch.setattr(os, step, taken)
+    with pytest.raises(MirrorError) as caught:
+        (storage.write if step == "replace" else storage.put_if_absent)("shop/t/1", b"1")
+    assert caught.value.text == text_of(delta_errors.FOLDER_GONE, folder=folder)
 
 
 def test_a_table_that_somebody_has_deleted_begins_again(tmp_path: Path) -> None:
@@ -202,7 +241,7 @@ def test_a_table_that_somebody_has_deleted_begins_again(tmp_path: Path) -> None:
     first, second = (f"shop/t/_delta_log/{version:020}.json" for version in (0, 1))
     storage.put_if_absent(first, b"0")
     shutil.rmtree(root / "shop")
-    with pytest.raises(MirrorError, match="No such file"):
+    with pytest.raises(MirrorError, match="M527"):
         storage.put_if_absent(second, b"1")
     assert storage.put_if_absent(first, b"0")
     assert storage.put_if_absent(second, b"1")

@@ -83,6 +83,9 @@ class CountedStorage:
     def delete(self, path: str) -> None:
         self.inner.delete(path)
 
+    def note_table(self, path: str, *, exists: bool) -> None:
+        self.inner.note_table(path, exists=exists)
+
     def sync(self, folder: str) -> None:
         self.inner.sync(folder)
 

@@ -1,0 +1,203 @@
+"""Folders of tables that somebody takes away from a running job, and puts back or not."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from connector.foundation.contract import OP_CREATE
+from stream_jobs.apply.task import run_task
+from stream_jobs.errors import delta_errors, job_errors
+from stream_jobs.run.assembly import batch_applier
+from stream_jobs.source.client import KafkaClient
+from stream_jobs.source.topics import OffsetRange
+from tests.integration.mirror.conftest import Job, RunningJob, run_in_process
+from tests.stream_jobs.topics import PARTITIONS, Kafka, SourceTable, column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from stream_jobs.apply.task_messages import PartResult, Task
+    from stream_jobs.tables.batch_report import BatchReport
+
+pytestmark = pytest.mark.kafka
+
+COLUMNS = (column("id", "int", key=1), column("note", "varchar", length=80))
+
+
+def run_in_driver(tasks: Sequence[Task]) -> list[PartResult]:
+    """Run tasks with the objects of the driver, as small ones are."""
+    return [result for task in tasks for result in run_task(task)]
+
+
+@pytest.fixture(params=[run_in_process, run_in_driver])
+def running(job: Job, request: pytest.FixtureRequest) -> Iterator[RunningJob]:
+    with closing(KafkaClient(job.settings().kafka.facts())) as client:
+        yield RunningJob(job.kafka, batch_applier(job.settings(), client, request.param, lambda: 2))
+
+
+@pytest.fixture
+def tables(kafka: Kafka, running: RunningJob) -> list[SourceTable]:
+    """Two tables whose mirrors the running job has."""
+    both = [SourceTable(kafka, name, COLUMNS).create() for name in ("kept", "taken")]
+    # Enough for each partition.
+    for first, end in (1, 9), (9, 10):
+        for number in range(first, end):
+            insert(both, number)
+        assert running.apply(*both).quarantined == []
+    return both
+
+
+def insert(tables: Sequence[SourceTable], number: int) -> None:
+    """Insert a row into each of the tables, in one transaction."""
+    kafka = tables[0].kafka
+    with kafka.transaction():
+        for table in tables:
+            table.send(OP_CREATE, None, {"id": number, "note": str(number)})
+        kafka.progress()
+
+
+@pytest.mark.parametrize("taken", ["shop/taken", "shop/taken/_delta_log"])
+def test_a_folder_that_was_taken_away_sets_its_table_aside_until_it_is_back(
+    job: Job, running: RunningJob, tables: list[SourceTable], tmp_path: Path, taken: str
+) -> None:
+    folder = tmp_path / "mirror" / taken
+    folder.rename(tmp_path / "away")
+    insert(tables, 10)
+    (aside,) = running.apply(*tables).quarantined
+    assert (aside.table, aside.code) == ("shop.taken", delta_errors.FOLDER_GONE.code)
+    assert not folder.exists()
+    insert(tables, 11)
+    assert running.apply(*tables).quarantined == []
+    assert not folder.exists()
+    (tmp_path / "away").rename(folder)
+    job.resume("shop.taken")
+    report = running.applier.retry()
+    assert report is not None
+    assert report.resumed == ["shop.taken"]
+    assert job.rows("taken", "id") == job.rows("kept", "id") == [(n,) for n in range(1, 12)]
+
+
+def test_a_table_is_not_resumed_without_its_folder(
+    job: Job, running: RunningJob, tables: list[SourceTable], tmp_path: Path
+) -> None:
+    folder = tmp_path / "mirror" / "shop" / "taken"
+    folder.rename(tmp_path / "away")
+    delete_records(job, tables[1])
+    insert(tables, 10)
+    assert [each.table for each in running.apply(*tables).quarantined] == ["shop.taken"]
+    for _ in range(2):
+        job.resume("shop.taken")
+        report = running.applier.retry()
+        assert report is not None
+        assert [each.code for each in report.quarantined] == [job_errors.MIRROR_GONE.code]
+        assert not folder.exists()
+    (tmp_path / "away").rename(folder)
+    job.resume("shop.taken")
+    assert running.applier.retry() is not None
+    assert job.rows("taken", "id") == job.rows("kept", "id") == [(n,) for n in range(1, 11)]
+
+
+def test_the_database_of_all_tables_is_not_made_again(
+    job: Job, running: RunningJob, tables: list[SourceTable], tmp_path: Path
+) -> None:
+    folder = tmp_path / "mirror" / "shop"
+    folder.rename(tmp_path / "away")
+    insert(tables, 10)
+    aside = running.apply(*tables).quarantined
+    assert [each.code for each in aside] == [delta_errors.FOLDER_GONE.code] * 2
+    assert not folder.exists()
+    (tmp_path / "away").rename(folder)
+    job.resume(every=True)
+    assert running.applier.retry() is not None
+    assert job.rows("taken", "id") == job.rows("kept", "id") == [(n,) for n in range(1, 11)]
+
+
+def test_a_folder_that_was_deleted_for_good_is_made_again_when_that_is_wanted(
+    job: Job, running: RunningJob, tables: list[SourceTable], tmp_path: Path
+) -> None:
+    shutil.rmtree(tmp_path / "mirror" / "shop" / "taken")
+    insert(tables, 10)
+    assert [each.table for each in running.apply(*tables).quarantined] == ["shop.taken"]
+    job.resume("shop.taken", rebuild=True)
+    report = running.applier.retry()
+    assert report is not None
+    assert report.resumed == ["shop.taken"]
+    assert job.rows("taken", "id") == [(n,) for n in range(1, 11)]
+
+
+def restarted(
+    job: Job, tables: Sequence[SourceTable], number: int, copy: Callable[[], None] = lambda: None
+) -> BatchReport:
+    """Let another process of the job, with its checkpoint, apply a `copy` and another row."""
+    with closing(KafkaClient(job.settings().kafka.facts())) as client:
+        every = [place for table in tables for place in places(table)]
+        begun = client.end_offsets(every)
+        copy()
+        insert(tables, number)
+        job.kafka.settle()
+        ends = client.end_offsets(every)
+        applier = batch_applier(job.settings(), client, run_in_process, lambda: 2)
+        return applier.apply([OffsetRange(*each, begun[each], ends[each]) for each in every])
+
+
+def delete_records(job: Job, table: SourceTable) -> None:
+    """Delete what the tables have, as the job does after some hours."""
+    with closing(KafkaClient(job.settings().kafka.facts())) as client:
+        client.delete_records(client.end_offsets(places(table)))
+
+
+def places(table: SourceTable) -> list[tuple[str, int]]:
+    return [(table.topic, number) for number in range(PARTITIONS)]
+
+
+@pytest.mark.parametrize("are_deleted", [True, False])
+def test_a_table_that_was_taken_while_the_job_was_down_does_not_begin_without_its_rows(
+    job: Job, tables: list[SourceTable], tmp_path: Path, are_deleted: bool
+) -> None:
+    folder = tmp_path / "mirror" / "shop" / "taken"
+    folder.rename(tmp_path / "away")
+    if are_deleted:
+        delete_records(job, tables[1])
+    (aside,) = restarted(job, tables, 10).quarantined
+    assert (aside.table, aside.code) == ("shop.taken", job_errors.MIRROR_GONE.code)
+    assert not folder.exists()
+    (tmp_path / "away").rename(folder)
+    job.resume("shop.taken")
+    job.run()
+    assert job.rows("taken", "id") == job.rows("kept", "id") == [(n,) for n in range(1, 11)]
+
+
+def test_a_table_without_changes_is_missed_with_the_first_batch(
+    job: Job, tables: list[SourceTable], tmp_path: Path
+) -> None:
+    folder = tmp_path / "mirror" / "shop" / "taken"
+    folder.rename(tmp_path / "away")
+    delete_records(job, tables[1])
+    (aside,) = restarted(job, tables[:1], 10).quarantined
+    assert (aside.table, aside.code) == ("shop.taken", job_errors.MIRROR_GONE.code)
+    assert restarted(job, tables, 11).quarantined == []
+    assert not folder.exists()
+    (tmp_path / "away").rename(folder)
+    job.resume("shop.taken")
+    job.run()
+    assert job.rows("taken", "id") == [(n,) for n in (*range(1, 10), 11)]
+
+
+def test_a_table_that_was_deleted_is_made_again_from_a_copy(
+    job: Job, tables: list[SourceTable], tmp_path: Path
+) -> None:
+    shutil.rmtree(tmp_path / "mirror" / "shop" / "taken")
+    delete_records(job, tables[1])
+
+    def copy() -> None:
+        tables[1].truncate()
+        for number in range(1, 10):
+            insert(tables[1:], number)
+
+    assert restarted(job, tables, 10, copy).quarantined == []
+    assert job.rows("taken", "id") == job.rows("kept", "id") == [(n,) for n in range(1, 11)]
