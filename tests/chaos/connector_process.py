@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,10 @@ from connector.lake.demo.processes import JsonLines
 from local_stack.process import GuardedProcess
 
 if TYPE_CHECKING:
-    import signal
     from pathlib import Path
 
+# The exit code of a process that does not handle the signal.
+KILLED_BY_SIGTERM = 128 + signal.SIGTERM
 _WORDS_MAX = 6
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from stream_jobs.delta.compaction import CompactionLimits
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
 from stream_jobs.errors import MirrorError
+from tests.chaos.connector_process import KILLED_BY_SIGTERM
 from tests.chaos.failure import ChaosFailure
 from tests.chaos.mirror.hanging import abort_hanging
 from tests.chaos.mirror.stage import PREFIX
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tests.chaos.mirror.stage import Stage
 
 _MIB = 1 << 20
-_KILLED_BY_SIGTERM = 128 + signal.SIGTERM
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def _end_connector(stage: Stage) -> None:
     is_silent = stage.connector.is_silent
     code = stage.connector.end()
     # A process that has just been started does not listen to signals yet.
-    if code != 0 and not (is_silent and code == _KILLED_BY_SIGTERM):
+    if code != 0 and not (is_silent and code == KILLED_BY_SIGTERM):
         reason = f"SIGTERM: the connector ended with {code}:\n{stage.connector.last_words()}"
         raise ChaosFailure(reason)
     stage.connector.start()
