@@ -18,7 +18,9 @@ from typing import TypedDict
 class SnapshotRange(TypedDict):
     """A part of a table that is copied in the order of its key."""
 
-    low: str  # SQL literal of the first key column, inclusive; "" where the part has no beginning
+    # SQL literals of the first key columns, inclusive, with ", " between them; "" where the part
+    # has no beginning.
+    low: str
     high: str  # the same, exclusive; "" where it has no end
     last: list[str]  # cells of the last key that was copied, as the server prints them, in hex
     done: bool

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
+from connector.stream.snapshot.key_parts import key_parts
 from connector.stream.snapshot.keyset import can_be_paged
 from connector.stream.snapshot.table_plan import read_statistics
 from connector.stream.source.select_session import SelectSession
@@ -22,13 +23,12 @@ from stream_jobs.delta.housekeeping import is_checkpoint_due, write_checkpoint
 from stream_jobs.delta.log import Moment
 from stream_jobs.errors import MirrorError, shard_errors
 from stream_jobs.load import load_errors
-from stream_jobs.load.key_parts import key_parts
 from stream_jobs.load.range_task import RangeResult, is_same_table
 from stream_jobs.load.server_state import is_proven_by_gtids
 from stream_jobs.source.column_types import ColumnType, holds_all_values
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.column_changes import all_columns
-from stream_jobs.tables.load_state import SourceMoment, TableLoad
+from stream_jobs.tables.load_state import LoadPart, SourceMoment, TableLoad
 from stream_jobs.tables.merged_table import MergedTable
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.mirror_metadata import Progress
@@ -262,7 +262,7 @@ def _new_load(
         moment.bound,
         SourceMoment(moment.server_uuid, moment.flavour, moment.gtid, moment.position),
         tuple(column.declared for column in table.order_columns),
-        tuple(parts),
+        tuple(LoadPart(low, high) for low, high in parts),
         estimated_rows=int(estimated or 0),
     )
 

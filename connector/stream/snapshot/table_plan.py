@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.sql_text import quoted_name, sql_text
 from connector.binlog.table_filter import SYSTEM_DATABASES, TableFilter
-from connector.foundation.contract import INTEGER_TYPES
 from connector.foundation.errors import ConfigError, SourceRefused
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.envelope import record_errors
 from connector.stream.snapshot.jobs import PlanJob, TablePlan
+from connector.stream.snapshot.key_parts import key_parts
 from connector.stream.snapshot.keyset import can_be_paged, select_rows
 from connector.stream.snapshot.table_state import KeyRange
 from connector.stream.snapshot.watermark import LogPosition, log_end
@@ -37,8 +37,10 @@ def _parsed(text: str) -> Condition:
     return Condition.parse(text)
 
 
-# A smaller part is not worth a connection.
-_CHUNKS_OF_A_PART_MIN = 4
+# Of fewer, each connection is not worth its part.
+_CHUNKS_OF_A_CONNECTION_MIN = 4
+# Parts have unequal numbers of rows.
+_PARTS_OF_A_CONNECTION = 2
 
 _TABLES = """
     SELECT table_schema AS db, table_name AS name FROM information_schema.tables
@@ -113,12 +115,14 @@ def plan_described(
     ranges: list[KeyRange] = []
     if can_be_paged(table) and not job.at_once:
         ranges = [KeyRange()]
-        if table.order_columns[0].type in INTEGER_TYPES and settings.connections > 1:
-            wanted_rows = _CHUNKS_OF_A_PART_MIN * settings.connections * settings.chunk_rows
+        if settings.connections > 1:
+            wanted_rows = _CHUNKS_OF_A_CONNECTION_MIN * settings.connections * settings.chunk_rows
             if estimated_rows < wanted_rows and _has_rows(session, table, wanted_rows):
                 estimated_rows = wanted_rows
             if estimated_rows >= wanted_rows:
-                ranges = _parts(session, table, settings.connections)
+                rows_of_a_part = estimated_rows // (_PARTS_OF_A_CONNECTION * settings.connections)
+                parts = key_parts(session, table, rows_of_a_part, estimated_rows)
+                ranges = [KeyRange.of_bounds(bounds) for bounds in parts]
     return TablePlan(
         job,
         table,
@@ -174,16 +178,11 @@ def is_absent(session: SelectSession, database: str, table: str) -> bool:
 def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:
     """Return whether a table has at least so many rows.
 
-    The engine's own number may be old (STATS_AUTO_RECALC=0), so this counts in the key, and stops
-    when there are enough rows.
+    The engine's own number may be old (STATS_AUTO_RECALC=0), so this counts in some index, and
+    stops when there are enough rows.
     """
-    column = table.order_columns[0].expression
-    return bool(
-        session.query(
-            f"SELECT {column} AS found FROM {table.quoted_name} "  # noqa: S608 - quoted names
-            f"ORDER BY {column} LIMIT 1 OFFSET {count - 1}"
-        )
-    )
+    sql = f"SELECT 1 AS found FROM {table.quoted_name} LIMIT 1 OFFSET {count - 1}"  # noqa: S608 - quoted names
+    return bool(session.query(sql))
 
 
 def _maximum(session: SelectSession, table: SelectedTable) -> list[bytes]:
@@ -192,17 +191,3 @@ def _maximum(session: SelectSession, table: SelectedTable) -> list[bytes]:
     sql = f"{select_rows(table, (), '')} ORDER BY {order} LIMIT 1"
     ((chunk, _),) = session.read_chunks(sql, table.writer(), 1)
     return chunk.last_key if chunk.count else []
-
-
-def _parts(session: SelectSession, table: SelectedTable, count: int) -> list[KeyRange]:
-    """Split the values of the first key column evenly; the first and the last part are open."""
-    column = table.order_columns[0].expression
-    (row,) = session.query(
-        f"SELECT MIN({column}) AS low, MAX({column}) AS high FROM {table.quoted_name}"  # noqa: S608 - quoted names
-    )
-    if row["low"] is None or row["high"] is None:
-        return [KeyRange()]
-    low, high = int(row["low"]), int(row["high"])
-    bounds = sorted({low + (high - low + 1) * n // count for n in range(1, count)} - {low})
-    edges = ["", *(str(bound) for bound in bounds), ""]
-    return [KeyRange(low=edges[n], high=edges[n + 1]) for n in range(len(edges) - 1)]

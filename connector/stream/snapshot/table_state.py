@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field, fields
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Self
 
 from connector.foundation.contract import SNAPSHOT_TOPIC_SUFFIX, control_topic
 from connector.foundation.errors import DecodeError
@@ -40,10 +40,23 @@ class KeyRange:
         """The cells of the last key that was written; empty before the first."""
         return [bytes.fromhex(cell) for cell in self.last]
 
+    @classmethod
+    def of_bounds(cls, bounds: KeyBounds) -> Self:
+        """Return a part of which nothing was copied."""
+        return cls(_COMMA.join(bounds.low), _COMMA.join(bounds.high))
+
     @property
     def bounds(self) -> KeyBounds:
-        """The bounds, as literals of the first column."""
-        return KeyBounds((self.low,) if self.low else (), (self.high,) if self.high else ())
+        """Where it begins and ends."""
+        return KeyBounds(_literals(self.low), _literals(self.high))
+
+
+# Between literals, none of which has a comma: texts are written as bytes.
+_COMMA: Final = ", "
+
+
+def _literals(text: str) -> tuple[str, ...]:
+    return tuple(text.split(_COMMA)) if text else ()
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,7 +49,8 @@ def test_the_number_of_rows_is_not_that_of_yesterday(source: Source, schema: str
     insert(source, schema, 0, ROWS)
     now = planned(source, schema)
     assert 0.5 * ROWS < now.estimated_rows < 1.5 * ROWS
-    assert [(part.low, part.high) for part in now.ranges] == [("", "2000"), ("2000", "")]
+    borders = ["", "1000", "2000", "3000", ""]
+    assert [(part.low, part.high) for part in now.ranges] == [*pairwise(borders)]
 
 
 def test_a_table_is_parted_whatever_the_statistics_say(source: Source, schema: str) -> None:
@@ -64,10 +66,30 @@ def test_a_table_is_parted_whatever_the_statistics_say(source: Source, schema: s
     )
     stale = planned(source, schema)
     assert stale.estimated_rows >= PARTED_ROWS
-    assert len(stale.ranges) == 2
+    assert 4 <= len(stale.ranges) <= 8
 
 
-@pytest.mark.parametrize(("rows", "parts"), [(PARTED_ROWS - 1, 1), (PARTED_ROWS, 2)])
+@pytest.mark.parametrize(
+    ("columns", "value"),
+    [
+        ("tenant INT, id INT, PRIMARY KEY (tenant, id)", "7, {n}"),
+        ("id CHAR(36) PRIMARY KEY, n INT", "MD5({n}), {n}"),
+        ("id BINARY(16) PRIMARY KEY, n INT", "UNHEX(MD5({n})), {n}"),
+    ],
+)
+def test_a_table_with_any_key_is_parted(
+    source: Source, schema: str, columns: str, value: str
+) -> None:
+    """Also if all keys begin with the same value."""
+    source.execute(f"CREATE TABLE {schema}.t ({columns})")
+    values = ", ".join(f"({value.format(n=number)})" for number in range(ROWS))
+    source.execute(f"INSERT INTO {schema}.t VALUES {values}", f"ANALYZE TABLE {schema}.t")
+    ranges = planned(source, schema).ranges
+    assert 4 <= len(ranges) <= 16
+    assert [part.high for part in ranges[:-1]] == [part.low for part in ranges[1:]]
+
+
+@pytest.mark.parametrize(("rows", "parts"), [(PARTED_ROWS - 1, 1), (PARTED_ROWS, 4)])
 def test_a_small_table_is_read_in_one_part(
     source: Source, schema: str, rows: int, parts: int
 ) -> None:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.server, pytest.mark.kafka]
 
 ROWS = length(short=150, full=300)
-CHUNKED = {"source__start": "snapshot", "snapshot__chunk_rows": 37}
+# A table is split if each of two connections has at least four chunks.
+CHUNKED = {"source__start": "snapshot", "snapshot__chunk_rows": 17}
 
 # Type of the key, and the key of row `n` in SQL.
 KEYS = {
@@ -73,8 +74,10 @@ def test_each_row_is_copied_once_by_keys_of_every_type(either_stream: Stream) ->
         "INSERT INTO `unique` SELECT n, n FROM numbers",
         "CREATE TABLE composed (a INT, b VARCHAR(5), n INT, PRIMARY KEY (b, a))",
         "INSERT INTO composed SELECT n DIV 10, CONCAT('K', n % 10), n FROM numbers",
+        "CREATE TABLE one_tenant (a VARCHAR(5), n INT, PRIMARY KEY (a, n))",
+        "INSERT INTO one_tenant SELECT 'a, b', n FROM numbers",
     )
-    tables = [*KEYS, "prefixed", "unique", "composed"]
+    tables = [*KEYS, "prefixed", "unique", "composed", "one_tenant"]
     with stream.connector(**CHUNKED) as connector:
         wait_for_copies(stream, connector, *(f"{stream.database}.{table}" for table in tables))
         found = states(stream)
@@ -86,6 +89,10 @@ def test_each_row_is_copied_once_by_keys_of_every_type(either_stream: Stream) ->
         )
         assert rows == Counter(range(ROWS)), table
         assert bool(found[f"{stream.database}.{table}"]["key"]) == (table != "prefixed")
+    control = read_committed(stream.broker, stream.prefix, control=True)
+    copied = [record.value for record in control if record.topic == f"{stream.prefix}.snapshot"]
+    parted = {state["table"] for state in copied if state and len(state["ranges"]) > 1}
+    assert parted == {"numbers", *tables} - {"prefixed"}
 
 
 @pytest.mark.parametrize("chunk_bytes", [65536])

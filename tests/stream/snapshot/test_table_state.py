@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import get_type_hints
 
 import pytest
 
 from connector.foundation.control_records import SnapshotRange, SnapshotRecord
 from connector.foundation.errors import DecodeError
-from connector.stream.snapshot.table_state import KeyRange, TableState
+from connector.stream.snapshot.table_state import KeyBounds, KeyRange, TableState
 
 STATE = TableState(
     "shop",
@@ -26,6 +26,15 @@ STATE = TableState(
 def test_what_is_written_is_read_back() -> None:
     assert TableState.decode(STATE.encode(), "here") == STATE
     assert STATE.ranges[0].last_key == [b"7"]
+
+
+def test_a_part_is_bounded_by_several_columns() -> None:
+    bounds = KeyBounds(("7", "_utf8mb4 X'2c20'"), ("7", "CAST(X'2c20' AS UUID)", "'2026-01-01'"))
+    state = replace(STATE, ranges=[KeyRange.of_bounds(bounds), KeyRange()])
+    read = TableState.decode(state.encode(), "here")
+    assert [part.bounds for part in read.ranges] == [bounds, KeyBounds()]
+    # A state that was written before has only the first column.
+    assert KeyRange(high="10").bounds == KeyBounds(high=("10",))
 
 
 def test_the_records_have_the_fields_of_the_contract() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.stream.snapshot.table_state import KeyBounds
 from stream_jobs.apply.modes import MODES
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.delta.log import Moment
@@ -113,7 +114,7 @@ class Loads:
         patch.setattr(table_loading, "SelectedTable", SimpleNamespace(describe=lambda *_: table))
         patch.setattr(table_loading, "can_be_paged", lambda _: True)
         patch.setattr(table_loading, "read_statistics", lambda *_: {})
-        patch.setattr(table_loading, "key_parts", lambda *_: [LoadPart()])
+        patch.setattr(table_loading, "key_parts", lambda *_: [KeyBounds()])
         services: Any = SimpleNamespace(
             storage=self.storage,
             base="",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from connector.binlog.character_sets import character_decoder, encode_exactly
+from connector.stream.snapshot.key_guesses import guesses
 from connector.stream.source.selected_table import KeyColumn
-from stream_jobs.load.key_guesses import guesses
 
 LOW, HIGH = "00000000", "00000100"
 

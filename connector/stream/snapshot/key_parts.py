@@ -9,7 +9,7 @@ index, is split at a key that the server finds there, again and again:
 
 The value is one of the first column in which the first and the last key differ: of `id` in the key
 (tenant, id) if the part has one tenant. So a part begins with some columns of a key, and others
-follow if there are too many rows behind these.
+follow if there are too many rows after these.
 
 Only the server compares keys, so the parts are right for every collation. A value between two
 others is a guess that only has to be good for speed: if its halves are too unequal, or if the
@@ -17,6 +17,7 @@ server refuses it, the next guess is tried.
 """
 
 import heapq
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
@@ -24,45 +25,49 @@ from typing import Final
 
 from connector.foundation.errors import SourceRefused
 from connector.replication.protocol.result_set import CellRows
+from connector.stream.snapshot.key_guesses import guesses
 from connector.stream.snapshot.keyset import in_bounds, key_order
 from connector.stream.snapshot.table_state import KeyBounds
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
-from stream_jobs.load.key_guesses import guesses
-from stream_jobs.load.selected_columns import SelectedCells
-from stream_jobs.tables.load_state import LoadPart
 
-# Their state is in each commit of the load.
+# The state of all parts is written with the rows of each.
 PARTS_MAX: Final = 64
 # An estimate is rarely better.
 _LEAST_SHARE: Final = 0.5
 # Of the smaller half of a part: no other guess is tried.
 _GOOD_SHARE: Final = 0.25
+# Of the rows of a part, if its halves have fewer, by estimates: then these say nothing.
+_KNOWN_SHARE: Final = 0.1
 
 
-def key_parts(session: SelectSession, table: SelectedTable, rows_of_a_part: int) -> list[LoadPart]:
+def key_parts(
+    session: SelectSession, table: SelectedTable, rows_of_a_part: int, rows_min: int = 0
+) -> list[KeyBounds]:
     """Return parts with about so many rows each, but not too many parts, in the order of the key.
 
-    Raises the errors of the session.
+    The table has at least `rows_min` rows, whatever the server estimates. Raises the errors of the
+    session.
     """
     keys = _Keys(session, table)
     numbers = count()
-    whole = LoadPart()
+    whole = KeyBounds()
     # By rows; a part that cannot be split is left alone.
-    left = [(-keys.estimated(whole), next(numbers), whole)]
-    found: list[LoadPart] = []
+    left = [(-max(rows_min, keys.estimated(whole)), next(numbers), whole)]
+    found: list[KeyBounds] = []
     while left and len(left) + len(found) < PARTS_MAX:
         rows, _, part = heapq.heappop(left)
         is_large = -rows >= (1 + _LEAST_SHARE) * rows_of_a_part
         halves = keys.halves(part, -rows) if is_large else []
         if not halves:
             found.append(part)
-        for rows_of_half, half in halves:
-            heapq.heappush(left, (-rows_of_half, next(numbers), half))
+        is_known = sum(estimated for estimated, _ in halves) >= _KNOWN_SHARE * -rows
+        for estimated, half in halves:
+            heapq.heappush(left, (-estimated if is_known else rows // 2, next(numbers), half))
     return _in_order([*found, *(part for _, _, part in left)])
 
 
-def _in_order(parts: list[LoadPart]) -> list[LoadPart]:
+def _in_order(parts: list[KeyBounds]) -> list[KeyBounds]:
     """Return parts, each of which begins where another one ends."""
     after = {part.low: part for part in parts}
     ordered = [after[()]]
@@ -81,7 +86,7 @@ class _Keys:
         names = [column["name"] for column in table.schema.columns]
         self._places = [names.index(column.name) for column in self._columns]
 
-    def estimated(self, part: LoadPart) -> int:
+    def estimated(self, part: KeyBounds) -> int:
         """Return about how many rows a part has."""
         conditions, _ = self._bounds(part)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
@@ -91,7 +96,7 @@ class _Keys:
         # The optimiser knows that there are none if it does not say how many.
         return int(rows[0]["rows"] or 0) if rows else 0
 
-    def halves(self, part: LoadPart, rows: int) -> list[tuple[int, LoadPart]]:
+    def halves(self, part: KeyBounds, rows: int) -> list[tuple[int, KeyBounds]]:
         """Return the halves of a part with `rows`, and their rows; [] if it has only one key."""
         first, last = self._key(part), self._key(part, direction=" DESC")
         if first is None or last is None:
@@ -104,8 +109,8 @@ class _Keys:
         return []
 
     def _halves_by(
-        self, depth: int, part: LoadPart, rows: int, first: list[bytes], last: list[bytes]
-    ) -> list[tuple[int, LoadPart]]:
+        self, depth: int, part: KeyBounds, rows: int, first: list[bytes], last: list[bytes]
+    ) -> list[tuple[int, KeyBounds]]:
         """Return the halves by the value of one column; [] if the server finds only one there.
 
         All keys of the part are equal in the columns before it.
@@ -116,7 +121,7 @@ class _Keys:
         among = [f"{own.expression} = {literal}" for own, literal in equal]
         among.append(column.beyond(">", literals[depth]))
         charset = self._table.schema.columns[self._places[depth]].get("charset", "")
-        best: list[tuple[int, LoadPart]] = []
+        best: list[tuple[int, KeyBounds]] = []
         tried: set[bytes] = set()
         smaller = -1
         end = column.literal(last[depth])
@@ -129,7 +134,7 @@ class _Keys:
                 continue
             tried.add(key[depth])
             border = self._literals(key[: depth + 1])
-            both = LoadPart(part.low, border), LoadPart(border, part.high)
+            both = KeyBounds(part.low, border), KeyBounds(border, part.high)
             found = [(self.estimated(half), half) for half in both]
             least = min(estimated for estimated, _ in found)
             if least > smaller:
@@ -144,7 +149,7 @@ class _Keys:
         return tuple(column.literal(cell) for column, cell in columns)
 
     def _key(
-        self, part: LoadPart, more: Sequence[str] = (), depth: int = 0, direction: str = ""
+        self, part: KeyBounds, more: Sequence[str] = (), depth: int = 0, direction: str = ""
     ) -> list[bytes] | None:
         """Return the first key of a part that meets conditions; None if there is none.
 
@@ -159,10 +164,14 @@ class _Keys:
         sql = f"SELECT {names} FROM {self._table.quoted_name}{where} {order} LIMIT 1"  # noqa: S608 - quoted names
         received = CellRows()
         self._session.read_rows(sql, received)
-        if not received.count:
-            return None
-        width = len(self._columns)
-        return SelectedCells(received, width).of_last(range(width))
+        return _cells(received) if received.count else None
 
-    def _bounds(self, part: LoadPart) -> tuple[list[str], int]:
-        return in_bounds(self._columns, KeyBounds(part.low, part.high))
+    def _bounds(self, part: KeyBounds) -> tuple[list[str], int]:
+        return in_bounds(self._columns, part)
+
+
+def _cells(rows: CellRows) -> list[bytes]:
+    """Return the cells of a row that has no NULL."""
+    data, bounds, _ = rows.take()
+    places = struct.unpack(f"<{len(bounds) // 8}q", bounds)
+    return [data[places[n] : places[n + 1]] for n in range(0, len(places), 2)]

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.stream.snapshot.key_parts import PARTS_MAX, key_parts
 from connector.stream.snapshot.keyset import can_be_paged, select_chunk, select_rows
-from connector.stream.snapshot.table_state import KeyBounds
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from local_stack import connect
-from stream_jobs.load.key_parts import PARTS_MAX, key_parts
 from tests.integration.snapshots.chunks import whole_chunk
 from tests.integration.snapshots.collations import collations
 from tests.integration.source_server import source_of
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from pymysql.cursors import Cursor
 
     from connector.replication.protocol.result_set import RowReceiver
-    from stream_jobs.tables.load_state import LoadPart
+    from connector.stream.snapshot.table_state import KeyBounds
 
 pytestmark = pytest.mark.server
 
@@ -152,7 +151,7 @@ class WatchedSession(SelectSession):
 
 
 class Tables:
-    """A database of this test on a server: its tables, and how a load reads them."""
+    """A database of this test on a server: its tables, and how a copy reads them."""
 
     def __init__(self, cursor: Cursor, session: WatchedSession, schema: str) -> None:
         self.cursor = cursor
@@ -183,7 +182,7 @@ class Tables:
         self.cursor.execute("ANALYZE TABLE t")
         return SelectedTable.describe(self.session, self._schema, "t")
 
-    def parts(self, table: SelectedTable) -> list[LoadPart]:
+    def parts(self, table: SelectedTable) -> list[KeyBounds]:
         """Return the parts, after no question has read more than one row, or a few."""
         self.session.watch()
         before = self._rows_stepped_over()
@@ -215,7 +214,7 @@ class Tables:
         )
         return sum(int(row["Value"] or 0) for row in rows)
 
-    def read(self, table: SelectedTable, parts: Sequence[LoadPart]) -> list[int]:
+    def read(self, table: SelectedTable, parts: Sequence[KeyBounds]) -> list[int]:
         """Read each part as a task does; return how many rows each of them has.
 
         Together they have each row of the table once.
@@ -227,8 +226,7 @@ class Tables:
             count = 0
             after: list[bytes] = []
             while True:
-                bounds = KeyBounds(part.low, part.high)
-                sql = select_chunk(table, bounds, after, "", CHUNK_ROWS)
+                sql = select_chunk(table, part, after, "", CHUNK_ROWS)
                 if count <= CHUNK_ROWS:
                     self.check_access(sql)
                 before = self._rows_stepped_over()

@@ -180,7 +180,7 @@ def _letters(text: str) -> str:
 
 
 def _difference(first: bytes | str, last: bytes | str) -> int:
-    """Return the place of the first byte, or character, that differs."""
+    """Return the index of the first byte, or character, that differs."""
     pairs = enumerate(zip(first, last, strict=False))
     differing = (place for place, (one, other) in pairs if one != other)
     return next(differing, min(len(first), len(last)))
