@@ -29,7 +29,7 @@ DAMAGED = code.ErrorCode(
 )
 UNUSABLE = code.ErrorCode(
     "K603",
-    "the log in {folder} cannot be opened: {why}",
+    "the log in {folder} cannot be opened, or written: {why}",
     "let the user of this process read and write the folder, and keep room on its disk",
     end=code.End.PASSING,
     cause="The operating system refuses to open or to write files of the folder.",

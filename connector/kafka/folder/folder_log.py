@@ -59,6 +59,11 @@ class FolderLog:
         self.groups = GroupOffsets(self._core)
 
     @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self._core.folder
+
+    @property
     def openings(self) -> int:
         """How often the folder was opened, with this time."""
         return self._core.state.openings

@@ -27,8 +27,10 @@ import structlog
 from kafka.errors import KafkaError, UnsupportedVersionError
 from kafka.protocol.metadata import ApiVersionsResponse
 
+from connector.foundation.errors.kinds import fields
 from connector.kafka.folder import cluster_requests, partition_requests
 from connector.kafka.folder.fetch_session import FetchSession
+from connector.kafka.folder.folder_errors import FolderUnusable
 from connector.kafka.folder.folder_log import FolderLog
 from connector.kafka.folder.request_fields import COUNT, MalformedRequest, RequestFields
 
@@ -123,8 +125,12 @@ class FolderServer:
     def _fail(self, error: Exception) -> None:
         """End, so that the folder is opened as after a crash."""
         if not self.is_closed:
-            said = f"{type(error).__name__}: {error}"
-            structlog.get_logger().warning("the log folder is closed, and opened again", error=said)
+            facts = {"error": f"{type(error).__name__}: {error}"}
+            cause = error.__cause__ or error
+            if isinstance(cause, OSError):
+                # It may be opened again and again, where the disk has room for a part of a batch.
+                facts = fields(FolderUnusable(self._log.folder, cause))
+            structlog.get_logger().warning("the log folder is closed, and opened again", **facts)
             self.close()
 
     def _answered(self, request: memoryview, session: FetchSession) -> list[bytes] | None:

@@ -15,6 +15,7 @@ from kafka import errors
 from kafka.record.default_records import DefaultRecordBatch
 from structlog.testing import capture_logs
 
+from connector.foundation.errors.message import Message
 from connector.kafka.folder import cleaning, compaction, files, folder_errors, folder_server
 from connector.kafka.folder.batches import header_of
 from connector.kafka.folder.cleaning import Cleaner
@@ -407,6 +408,26 @@ def test_damage_of_a_closed_segment_takes_nothing_else_from_anybody(
     # What is in other segments is compacted.
     assert len(records(log.fetch(("more", 0), 0, MIB, committed=True))) < 100
     log.append(PROGRESS, batch([b"after"]), None)
+
+
+def test_a_server_names_the_disk_that_has_ended_it(
+    log: FolderLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> None:
+        error = OSError(28, "No space left on device")
+        raise errors.KafkaStorageError(str(error)) from error
+
+    monkeypatch.setattr(folder_server, "_UPKEEP_SECONDS", 0.01)
+    monkeypatch.setattr(log, "end_late_transactions", full)
+    with capture_logs() as lines:
+        server = FolderServer(log, socket.create_server(("127.0.0.1", 0)))
+        deadline = time.monotonic() + 5
+        while not server.is_closed and time.monotonic() < deadline:
+            time.sleep(0.01)
+    (line,) = lines
+    facts = {"folder": tmp_path / "log", "why": "No space left on device"}
+    assert line["error"] == Message(folder_errors.UNUSABLE, facts).text
+    assert line["code"] == folder_errors.UNUSABLE.code
 
 
 def test_a_full_disk_ends_no_log_that_is_cleaned(

@@ -545,8 +545,8 @@ def test_a_folder_that_cannot_be_used_is_refused(
     with pytest.raises(SinkRefused) as caught:
         FolderLog(tmp_path / "file" / "log")
     assert str(caught.value) == (
-        f"[K603] the log in {tmp_path}/file/log cannot be opened: Not a directory; let the user "
-        "of this process read and write the folder, and keep room on its disk"
+        f"[K603] the log in {tmp_path}/file/log cannot be opened, or written: Not a directory; "
+        "let the user of this process read and write the folder, and keep room on its disk"
     )
 
     with pytest.raises(SinkRefused) as caught:
