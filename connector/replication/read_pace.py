@@ -324,8 +324,10 @@ class ReadPace:
             return None
         part = min(1.0, elapsed / _USUAL_SECONDS)
         fewest = min(float(running), self._fewest + (running - self._fewest) * part)
-        # One sample of few does not make work of what was usual until then.
-        self._others += min(0.0, fewest - self._fewest)
+        # One sample of few does not make work of what was usual until then. Others are no fewer
+        # for it than these few: the rest of the usual threads were our own reads.
+        fallen = self._others + min(0.0, fewest - self._fewest)
+        self._others = max(fallen, min(self._others, fewest))
         self._fewest = fewest
         self._others += (least - self._others) * min(1.0, elapsed / _OTHERS_SECONDS)
         # What they have measured has ended.

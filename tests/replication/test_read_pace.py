@@ -305,6 +305,18 @@ def test_one_look_that_sees_fewer_threads_than_usual_makes_no_others(fewer_at: f
     assert server.pace.pace == 2.0
 
 
+def test_a_pause_of_our_own_reads_does_not_hide_others_that_come_then() -> None:
+    pace = ReadPace(8, 0.0)
+    # Eight reads of our own, beside one thread that stays.
+    for second in range(600):
+        pace.take(ServerSample(9, own_running=8.0), float(second))
+    pace.take(ServerSample(1), 600.0)
+    pace.take(ServerSample(9, own_running=8.0), 600.5)
+    assert pace.statement_rows > 1_000_000_000
+    pace.take(ServerSample(13, own_running=8.0), 601.0)
+    assert pace.statement_rows == 200
+
+
 @dataclass
 class Application:
     """Sends statements at a steady rate; each takes longer where reading leaves no core for it."""
