@@ -111,7 +111,7 @@ class IcebergPublication:
         self._older: list[TableSchema] | None = None
         self._tagged_at = 0.0
         self._tag_seconds = 0.0
-        # The newest cut, if there was no time to tag all tables, or one of them has failed.
+        # The newest cut, until all tables have its tag that can get it.
         self._untagged: Cut | None = None
         # When the last version was published, milliseconds since 1970.
         self._published_ms: dict[str, int] = {}
@@ -167,7 +167,10 @@ class IcebergPublication:
         older, self._older = self._older, None
         older = self._publish_older(older)
         versions, cut = self.queue.take()
-        if not versions and cut is None and self._has_time_to_tag():
+        if cut is not None:
+            # Whatever ends this turn, a later one tags it.
+            self._untagged = cut
+        elif not versions and self._has_time_to_tag():
             cut = self._untagged
         if versions or cut is not None:
             self._publish_newest(versions, cut)
@@ -201,9 +204,8 @@ class IcebergPublication:
             # What has failed comes first in the next turns: the others get the tag after that.
             is_due = all(list(published)) and self._has_time_to_tag()
             is_tagged = False
-            if cut is not None:
-                self._untagged = None if is_due else cut
-                is_tagged = is_due and self._tag_others(cut, versions, occasion, pool)
+            if cut is not None and is_due:
+                is_tagged = self._tag_others(cut, versions, occasion, pool)
             if not is_tagged:
                 # Tables may have this tag, which is not for reading, and lack one that it replaced.
                 before = self._record.cuts
@@ -350,6 +352,9 @@ class IcebergPublication:
         done = list(pool.map(lambda item: self._tag(item[0], item[1], occasion, cut), others))
         self._tagged_at = time.monotonic()
         self._tag_seconds = self._tagged_at - began
+        if not any(self.queue.has_failed(schema) for schema, _ in others):
+            # What still lacks the tag has gone on, and never gets it.
+            self._untagged = None
         return all(done)
 
     def _tag(self, schema: TableSchema, own: CutTable, occasion: Occasion, cut: Cut) -> bool:

@@ -187,6 +187,12 @@ class PublicationQueue:
             problem = self._by_path.problems.get(schema.name)
         return problem is not None and _is_refused(problem)
 
+    def has_failed(self, schema: TableSchema) -> bool:
+        """Return whether a table has failed by path, and trying again may help."""
+        with self._lock:
+            problem = self._by_path.problems.get(schema.name)
+        return problem is not None and not _is_refused(problem)
+
     @property
     def problems(self) -> dict[str, Message]:
         """Why tables are not published, by `database.table`; by path, if neither way."""

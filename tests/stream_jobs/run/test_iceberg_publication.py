@@ -13,7 +13,7 @@ from stream_jobs.errors import MirrorError, delta_errors
 from stream_jobs.iceberg.metadata import current_id, tags
 from stream_jobs.iceberg.record import PublicationRecord
 from stream_jobs.run import iceberg_publication
-from tests.stream_jobs.iceberg.idle_tables import IdleMirror
+from tests.stream_jobs.iceberg.idle_tables import LIMITS, IdleMirror
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,6 +101,58 @@ def test_a_cut_at_which_a_table_has_failed_gets_its_tag_after_it(
     assert not mirror.publication.queue.problems
     assert listed_cuts(mirror) == [1]
     assert [tags_of(mirror, number)["cut_1"] for number in range(3)] == [1, 0, 0]
+
+
+def test_a_cut_waits_for_a_table_that_has_not_changed_and_has_failed(
+    mirror: IdleMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iceberg_publication, "TAGGING_SHARE", 1e9)
+    mirror.change()
+    mirror.change(mirror.cut())
+    with failing("write", "_iceberg/shop/t1/"):
+        for _ in range(2):
+            mirror.publication.publish()
+    assert set(mirror.publication.queue.problems) == {"shop.t1"}
+    assert listed_cuts(mirror) == []
+    # The source changes nothing more, so there is no later cut.
+    for _ in range(2):
+        mirror.publication.publish()
+    assert not mirror.publication.queue.problems
+    assert listed_cuts(mirror) == [1]
+    assert [tags_of(mirror, number)["cut_1"] for number in range(3)] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("failure", ["_publish_newest", "_tag_others"])
+def test_a_cut_at_which_the_machine_failed_gets_its_tag_in_the_next_turn(
+    mirror: IdleMirror, monkeypatch: pytest.MonkeyPatch, failure: str
+) -> None:
+    monkeypatch.setattr(iceberg_publication, "TAGGING_SHARE", 1e9)
+    mirror.change()
+    mirror.change(mirror.cut())
+    with (
+        patch.object(mirror.publication, failure, side_effect=MemoryError),
+        pytest.raises(MemoryError),
+    ):
+        mirror.publication.publish()
+    mirror.publication.publish()
+    assert listed_cuts(mirror) == [1]
+    assert [tags_of(mirror, number)["cut_1"] for number in range(3)] == [1, 0, 0]
+
+
+def test_a_cut_that_a_table_has_passed_waits_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iceberg_publication, "TAGGING_SHARE", 1e9)
+    mirror = IdleMirror(str(tmp_path), 3, limits=LIMITS._replace(snapshots=1))
+    cut = mirror.cut()
+    mirror.change()
+    mirror.publication.publish()
+    mirror.change(cut)
+    mirror.publication.publish()
+    assert listed_cuts(mirror) == []
+    with patch.object(mirror.publication, "_tag_others") as tag_others:
+        mirror.publication.publish()
+    tag_others.assert_not_called()
 
 
 def test_a_table_that_could_not_be_looked_at_is_looked_at_again(
