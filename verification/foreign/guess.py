@@ -3,7 +3,8 @@
 A number may be seconds or days, and a text base64 or a date. So some rows of the target are read in
 each form that its columns may have, and compared with the rows of the source: the form with the
 most equal values wins; of those with as many, the one that most values may have. Where nearly all
-rows of a sample lag, as in the newest file of a table that changes fast, more rows are read.
+rows of a sample lag, as in the newest file of a table that changes fast, or a column has no value
+in them, more rows are read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,8 @@ from verification.foreign.target import Target
 from verification.foreign.tolerance import Tolerance, numbers_of
 
 _SAMPLE_ROWS: Final = 1000
-# So many samples are read while less than this part of a column's values is equal in any form.
+# So many samples are read while less than this part of a column's values is equal in any form, or
+# it has none.
 _SAMPLES_MAX: Final = 8
 _EQUAL: Final = 1 / 10
 # Combinations of forms of a key that are tried.
@@ -54,8 +56,8 @@ class _Votes:
 
     @property
     def are_enough(self) -> bool:
-        """Whether the best form can be told by them, or there is nothing to learn from."""
-        return bool(self._equal.max() >= self._counted * _EQUAL)
+        """Whether the best form can be told by them."""
+        return self._counted > 0 and bool(self._equal.max() >= self._counted * _EQUAL)
 
     @property
     def best(self) -> Form:

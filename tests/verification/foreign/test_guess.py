@@ -186,6 +186,23 @@ def test_more_rows_are_read_where_those_of_a_sample_lag() -> None:
     assert (pair.form.name, pair.note) == ("milliseconds since 1970", "2 of 2 values")
 
 
+def test_more_rows_are_read_where_a_column_has_no_value_in_a_sample() -> None:
+    made = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
+    ms = [round(each.timestamp() * 1000) for each in made]
+    rows = {
+        "id": [1, 2, 3, 4],
+        "made": [None, None, *(each.replace(tzinfo=None) for each in made[2:])],
+        "price": [Decimal("1.50")] * 4,
+    }
+    newest = {"id": [1, 2], "made": pa.nulls(2, pa.int64()), "price": ["1.50"] * 2}
+    others = {"id": [3, 4], "made": ms[2:], "price": ["1.50"] * 2}
+    pair = guess_of([newest, others], rows).pairs["made"]
+    assert (pair.form.name, pair.note) == ("milliseconds since 1970", "2 of 2 values")
+    # Nowhere has it a value.
+    pair = guess_of([newest, newest], rows).pairs["made"]
+    assert pair.note == "no value to learn from"
+
+
 def test_the_sum_of_a_range_with_an_unfit_value_equals_none() -> None:
     columns = (column("id", "int", key=1), column("day", "date"))
     kinds = (pa.int32(), pa.string())
