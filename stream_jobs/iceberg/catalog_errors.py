@@ -124,20 +124,20 @@ UNUSABLE = failure(
     "At its start, the job lists the namespaces, makes those that it lacks until the catalog takes "
     "a table in one, and stages a table of format version 3, binlog_connector_trial, which no "
     "reader sees; some catalogs keep an entry of it. A catalog that does not answer does not stop "
-    "the job, nor does one that refuses only some of several namespaces, or that has all tables of "
+    "the job, nor does one that refuses only some of several namespaces, or that has a table of "
     "the mirror (M832).",
     example={"refusal": "M817"},
 )
 REFUSED_ALL = UNUSABLE.because("[{refusal}] {why:what}")
-TABLES_MISSING = UNUSABLE.because("[{refusal}] {why:what}; and it does not have {tables} yet")
+NO_TABLES = UNUSABLE.because("[{refusal}] {why:what}; and it has no table of the mirror")
 NO_NEW_TABLES = notice(
     "M832",
-    "the Iceberg catalog has all tables of the mirror, and can get no others: [{refusal}] "
-    "{why:what}",
-    "nothing, as long as no table is added, renamed or made again; for that, grant this right to "
-    "the account of the job",
+    "the Iceberg catalog can get no more tables: [{refusal}] {why:what}",
+    "nothing, as long as status names no table, and none is added, renamed or made again; for "
+    "that, grant this right to the account of the job",
     cause="The account of the job may change tables, and not create them. A table that the catalog "
-    f"would have to create is not in it, or stays there as it is. {_GOES_ON}",
+    "would have to create is not in it, or stays there as it is; it follows as soon as it may. "
+    f"The others follow all the time. {_GOES_ON}",
     example={"refusal": "M817"},
 )
 

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from connector.foundation.errors.message import Message
-from connector.foundation.formatting import listed
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg import catalog_changes, catalog_errors, rest_catalog
 from stream_jobs.iceberg.catalog_changes import Relation
@@ -76,8 +75,9 @@ class CatalogPublisher:
     def verify(self, tables: Collection[tuple[str, str]] = (), threads: int = 1) -> Message | None:
         """Try what `tables` need, by the names of their mirrors; with so many `threads`.
 
-        Returns what the catalog refuses, if it has all of them, so that they do not need it. Raises
-        MirrorError if they do. One that is away is no error, nor is one that takes some of them.
+        Returns what the catalog refuses, if it has some of them: these do not need it. Raises
+        MirrorError if it has none. One that is away is no error, nor is one that takes some of
+        them.
         """
         names = sorted({self._name(*own) for own in tables})
         namespaces = {name.namespace for name in names}
@@ -89,36 +89,42 @@ class CatalogPublisher:
                 refusal = self._refusal(sorted(namespaces))
             if refusal is None:
                 return None
-            missing = None
+            has_any = None
             if names and refusal.code is catalog_errors.RIGHTS:
-                missing = self._missing(names, threads)
+                has_any = self._has_any(names, threads)
         except rest_catalog.CatalogAway:
             return None
         facts = {"refusal": refusal.message.shown_code.code, "why": refusal.message}
-        if missing is None:
-            raise MirrorError(catalog_errors.REFUSED_ALL, **facts) from refusal
-        if missing:
-            few = listed(missing)
-            raise MirrorError(catalog_errors.TABLES_MISSING, **facts, tables=few) from refusal
-        return Message(catalog_errors.NO_NEW_TABLES, facts)
+        if has_any:
+            return Message(catalog_errors.NO_NEW_TABLES, facts)
+        code = catalog_errors.REFUSED_ALL if has_any is None else catalog_errors.NO_TABLES
+        raise MirrorError(code, **facts) from refusal
 
-    def _missing(self, names: Sequence[rest_catalog.CatalogName], threads: int) -> list[str] | None:
-        """Return the tables that the catalog does not have; None if it does not say.
+    def _has_any(self, names: Sequence[rest_catalog.CatalogName], threads: int) -> bool | None:
+        """Return whether the catalog has one of some tables; None if it does not say.
 
         Raises CatalogAway.
         """
 
-        def is_missing(name: rest_catalog.CatalogName) -> bool:
-            return self._catalog.load(name) is None
+        def has(name: rest_catalog.CatalogName) -> bool | None:
+            try:
+                return self._catalog.load(name) is not None
+            except rest_catalog.CatalogAway:
+                raise
+            except MirrorError:
+                return None
 
-        try:
-            with ThreadPoolExecutor(threads) as pool:
-                found = zip(names, pool.map(is_missing, names), strict=True)
-                return [str(name) for name, is_gone in found if is_gone]
-        except rest_catalog.CatalogAway:
-            raise
-        except MirrorError:
-            return None
+        is_silent = False
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                for is_there in pool.map(has, names):
+                    if is_there:
+                        return True
+                    is_silent = is_silent or is_there is None
+            finally:
+                # One is enough, so the others are not asked for.
+                pool.shutdown(cancel_futures=True)
+        return None if is_silent else False
 
     def _refusal(self, namespaces: Sequence[tuple[str, ...]]) -> MirrorError | None:
         """Return why the catalog takes no table at all; None if it takes one, or may take one."""

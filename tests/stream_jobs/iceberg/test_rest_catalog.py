@@ -275,7 +275,7 @@ def test_the_start_of_a_job_names_the_right_that_is_missing(proxy: Proxy, tmp_pa
     assert refused_start(proxy.url, tmp_path, "denied", "started") == (
         "[M822] the job cannot use its Iceberg catalog: [M817] the Iceberg catalog "
         f"{proxy.url} does not permit POST /namespaces/denied/tables: no right "
-        "(ForbiddenException); and it does not have denied.orders, started.orders yet; correct "
+        "(ForbiddenException); and it has no table of the mirror; correct "
         "[iceberg] in the configuration, or the rights of the account; without iceberg.catalog, "
         "the Iceberg tables are found by their paths alone"
     )
