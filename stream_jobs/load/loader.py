@@ -25,6 +25,7 @@ from stream_jobs.errors import CommitConflict, MirrorError, StopRequested, delta
 from stream_jobs.load import load_errors, table_loading
 from stream_jobs.load.range_task import RangeJob, RangeResult, is_of_server, open_session
 from stream_jobs.load.server_state import (
+    LAG_SECONDS,
     current_moment,
     in_words_of_url,
     is_replica,
@@ -43,6 +44,9 @@ RangeRunner = Callable[[RangeJob], RangeResult]
 _ALTERED_SECONDS: Final = 1.0
 _IDLE_SECONDS: Final = 0.2
 _TELL_SECONDS: Final = 30.0
+# Loads begin at one moment for so long: no replica of a busy source has the newest one. One that
+# does not have it by then is left out.
+_MOMENT_SECONDS: Final = 2.0 * LAG_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,9 @@ class Loader:
         # Topics whose loads begin, each in the thread of a server.
         self._opening: set[str] = set()
         self._not_before: dict[str, float] = {}
+        # The moment at which loads begin, and when it was the newest one.
+        self._moment: DeliveredPosition | None = None
+        self._moment_at = 0.0
         self._slots = threading.Semaphore(plan.settings.connections)
         self._servers = SourceServers(plan.sources, plan.settings, tell)
 
@@ -169,14 +176,16 @@ class Loader:
             and self._not_before.get(topic, 0.0) <= now
         ]
         if not due or self._has_enough():
+            self._moment = None
             return
         try:
-            moment = self._loads.moment()
+            moment = self._moment_to_begin_at(now)
             if moment is None:
                 # Nothing was delivered yet.
                 return
             servers = self._servers.ready(moment, self._loads.moment)
         except errors.ConnectorError as error:
+            self._moment = None
             self._put_off(due, error.message)
             return
         free = (server for server in servers if server.question is None)
@@ -184,6 +193,11 @@ class Loader:
             self._servers.take_back(server)
             self._opening.add(topic)
             server.ask(partial(self._begin, wanted[topic], server, moment))
+
+    def _moment_to_begin_at(self, now: float) -> DeliveredPosition | None:
+        if self._moment is None or now - self._moment_at > _MOMENT_SECONDS:
+            self._moment, self._moment_at = self._loads.moment(), now
+        return self._moment
 
     def _has_enough(self) -> bool:
         """Return whether each connection could read another table."""

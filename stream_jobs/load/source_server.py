@@ -57,7 +57,9 @@ class SourceServer:
         self._executed = GtidSet()
         # When it was asked what it has executed, and when it has last answered.
         self._looked_at = self._answered_at = -inf
-        self._late_since: float | None = None
+        # What it did not have when it was asked for it, and since when.
+        self._lacked: GtidSet | None = None
+        self._late_since = 0.0
 
     def ask(self, question: Callable[[], None]) -> Future[None]:
         """Let a thread of the server run a question; return its answer."""
@@ -95,7 +97,7 @@ class SourceServer:
         # A server that comes back may have less.
         self._executed = GtidSet()
         self._looked_at = self._answered_at = -inf
-        self._late_since = None
+        self._lacked = None
         self._session = session
         if self._is_over:
             session.close()
@@ -127,17 +129,18 @@ class SourceServer:
     def look(self, session: SelectSession, wanted: GtidSet | None) -> None:
         """Ask what it has executed, if that is not enough yet, and how busy it is, in a question.
 
-        Raises MirrorError if it has lagged for some seconds, the errors of the session, and
-        ConfigError for a query of the user that does not return a number.
+        Raises MirrorError if it has lacked the same for some seconds, the errors of the session,
+        and ConfigError for a query of the user that does not return a number.
         """
         now = CLOCK.monotonic()
         if not self._has(wanted) and now - self._looked_at >= LOOK_SECONDS:
             self._executed = GtidSet.parse(executed_gtids(session))
             self._looked_at = now
         if self._has(wanted):
-            self._late_since = None
-        elif self._late_since is None:
-            self._late_since = now
+            self._lacked = None
+        elif self._has(self._lacked):
+            # It lacked nothing, or has come on since.
+            self._lacked, self._late_since = wanted, now
         elif now - self._late_since > LAG_SECONDS:
             raise MirrorError(load_errors.LAGS, server=session.name)
         self.pace.look(session)

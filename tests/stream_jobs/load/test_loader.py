@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from threading import Event
+from time import monotonic
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -131,15 +132,40 @@ def test_a_server_that_goes_silent_while_a_load_begins_delays_no_other_load(
     assert told == ["load_leaves_server"]
 
 
+def test_a_load_begins_at_replicas_that_are_always_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source commits all the time, so they never have the newest moment."""
+
+    def executed(seconds_behind: float) -> str:
+        return f"{SOURCE}:1-{100 * (monotonic() - seconds_behind):.0f}"
+
+    began = Event()
+
+    def opened(*_: object) -> Any:
+        began.set()
+
+    monkeypatch.setattr(table_loading, "opened_loading", opened)
+    monkeypatch.setattr(
+        source_server, "open_session", lambda own, _: session_at(own.host, lambda: executed(1.0))
+    )
+    loads: Any = SimpleNamespace(
+        moment=lambda: MOMENT._replace(gtid=executed(0.0)), wanted=lambda: {"a": wanted_load("a")}
+    )
+    sources = [SourceSettings(host=host, server_id=1) for host in ("one", "two")]
+    plan = LoadPlan(sources, SnapshotSettings(pace="full"), 100)
+    nothing: Any = SimpleNamespace()
+    with Loader(nothing, loads, nothing, plan, nothing, lambda: None, lambda *_, **__: None):
+        assert began.wait(10.0)
+
+
 def wanted_load(topic: str) -> Any:
     schema = SimpleNamespace(name=topic, database="shop", table=topic)
     return SimpleNamespace(topic=topic, id="1", schema=schema, is_again=False)
 
 
-def session_at(host: str) -> Any:
+def session_at(host: str, executed: Callable[[], str] = lambda: f"{SOURCE}:1-7") -> Any:
     def query(sql: str) -> list[dict[str, str]]:
         if "gtid_executed" in sql:
-            return [{"found": f"{SOURCE}:1-7"}]
+            return [{"found": executed()}]
         return [] if "STATUS" in sql and "REPLICA" in sql else [{"File": "a.1", "Position": "4"}]
 
     uuid = SOURCE if host == "one" else REPLICA

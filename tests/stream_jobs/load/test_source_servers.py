@@ -144,6 +144,23 @@ def test_a_load_begins_at_a_server_that_has_the_newest_moment(fleet: Fleet) -> N
         assert caught.value.code is load_errors.LAGS
 
 
+def test_a_replica_that_keeps_up_a_second_behind_is_not_left_out(fleet: Fleet) -> None:
+    """Though it never has the newest moment, for which it is asked each time."""
+    replica = fleet.known[1]
+    for number in range(8, 28):
+        fleet.known[0].executed = f"{UUID}:1-{number}"
+        replica.executed = f"{UUID}:1-{number - 1}"
+        fleet.servers.ready(MOMENT._replace(gtid=f"{UUID}:1-{number}"), lambda: MOMENT)
+        fleet.now += 1.0
+    assert not fleet.told
+    # It stops.
+    for number in range(28, 48):
+        fleet.known[0].executed = f"{UUID}:1-{number}"
+        fleet.servers.ready(MOMENT._replace(gtid=f"{UUID}:1-{number}"), lambda: MOMENT)
+        fleet.now += 1.0
+    assert fleet.told == [("load_leaves_server", "db:2", load_errors.LAGS.code)]
+
+
 def test_a_server_of_another_kind_or_with_own_transactions_is_left_out(fleet: Fleet) -> None:
     fleet.known[0].identity.flavour = "mariadb"
     fleet.known[1].executed += f",{fleet.known[1].identity.server_uuid}:1"
