@@ -114,27 +114,34 @@ class MappingGuess:
         if all(len(forms) == 1 for forms in self._forms.values()):
             return self._mapping(first, {})
         key = {name: first[name] for name in self._source.schema.key}
-        votes = {
-            name: _Votes(forms)
-            for name, forms in self._forms.items()
-            if name not in key and len(forms) > 1
-        }
-        is_compared = False
+        votes, most = self._no_votes(), 0
         for raw in islice(self._samples(self._mapping(first, {})), _SAMPLES_MAX):
             found, theirs = self._best_key(raw, first)
             # A collation may take two keys for the same whose texts differ.
             places = self._places(raw, first | found, theirs) if theirs.num_rows else []
-            if not places:
+            # A few rows may be found in a wrong form of the key by accident.
+            is_same = found == key
+            if len(places) <= (0 if is_same else most):
                 continue
-            key, is_compared = found, True
+            if not is_same:
+                key, votes = found, self._no_votes()
+            most = max(most, len(places))
             for name, own in votes.items():
                 self._vote(name, own, raw, theirs, places)
             if all(own.are_enough for own in votes.values()):
                 break
-        if not is_compared:
+        if not most:
             return self._mapping(first | key, {})
         chosen = first | key | {name: own.best for name, own in votes.items()}
         return self._mapping(chosen, {name: own.note for name, own in votes.items()})
+
+    def _no_votes(self) -> dict[str, _Votes]:
+        """Return the votes of each column that may have several forms, but those of the key."""
+        return {
+            name: _Votes(forms)
+            for name, forms in self._forms.items()
+            if name not in self._source.schema.key and len(forms) > 1
+        }
 
     def _require_fitting(self, names: Sequence[str]) -> None:
         known = {column["name"] for column in self._source.schema.columns}

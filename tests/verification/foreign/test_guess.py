@@ -203,6 +203,27 @@ def test_more_rows_are_read_where_a_column_has_no_value_in_a_sample() -> None:
     assert pair.note == "no value to learn from"
 
 
+def test_a_sample_with_few_rows_does_not_decide_the_form_of_the_key() -> None:
+    """The key is in milliseconds; one row of a sample is found in microseconds, too."""
+    table = schema(column("id", "datetime", key=1), column("made", "datetime", fsp=6))
+    days = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
+    own = [each.replace(tzinfo=None) for each in days]
+    rows = pa.table(
+        {"id": own, "made": own}, pa.schema([(name, pa.timestamp("us")) for name in ("id", "made")])
+    )
+    source: Any = _Source(table, rows)
+    ms, us = ([round(each.timestamp() * part) for each in days] for part in (1000, 10**6))
+    most = pa.table({"id": ms[:3], "made": [each - 1 for each in ms[:3]]})
+    few = pa.table({"id": us[3:], "made": [us[3] - 1]})
+    for batches in ([most, few], [few, most]):
+        target: Any = _Batches(*batches)
+        target.name = "delta:/lake/t"
+        guess = MappingGuess(source, target, TableChoice("shop", "t", target.name, {}))
+        pairs = guess.mapping().pairs
+        assert pairs["id"].form.name == "milliseconds since 1970"
+        assert pairs["made"].note == "0 of 3 values"
+
+
 def test_the_sum_of_a_range_with_an_unfit_value_equals_none() -> None:
     columns = (column("id", "int", key=1), column("day", "date"))
     kinds = (pa.int32(), pa.string())
