@@ -2,7 +2,8 @@
 
 A number may be seconds or days, and a text base64 or a date. So some rows of the target are read in
 each form that its columns may have, and compared with the rows of the source: the form with the
-most equal values wins; of those with as many, the one that most values may have. Where nearly all
+most equal values wins; of those with as many, the one that most values may have, then the one
+whose numbers or times are nearest to the source's. Where nearly all
 rows of a sample lag, as in the newest file of a table that changes fast, or a column has no value
 in them, more rows are read.
 """
@@ -25,7 +26,7 @@ from verification.foreign.forms import Form, compared_type, forms_of, of_source
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.table_choice import TableChoice
 from verification.foreign.target import Target
-from verification.foreign.tolerance import Tolerance, numbers_of
+from verification.foreign.tolerance import Numbers, Tolerance, distances_of, numbers_of
 
 _SAMPLE_ROWS: Final = 1000
 # So many samples are read while less than this part of a column's values is equal in any form, or
@@ -43,12 +44,19 @@ class _Votes:
         self._forms = forms
         self._equal = np.zeros(len(forms), np.int64)
         self._fit = np.zeros(len(forms), np.int64)
+        self._distances: list[list[Numbers]] = [[] for _ in forms]
         self._counted = 0
 
-    def add(self, place: int, equal: NDArray[np.bool_], fit: NDArray[np.bool_]) -> None:
-        """Add the values of a sample in the form at a place: which are equal, and which may be."""
+    def add(
+        self, place: int, equal: NDArray[np.bool_], fit: NDArray[np.bool_], distances: Numbers
+    ) -> None:
+        """Add the values of a sample in the form at a place.
+
+        They say which are equal, which may be, and how far they are from those of the source.
+        """
         self._equal[place] += int(equal.sum())
         self._fit[place] += int(fit.sum())
+        self._distances[place].append(distances)
 
     def count(self, values: int) -> None:
         """Add so many values that are not NULL."""
@@ -61,8 +69,11 @@ class _Votes:
 
     @property
     def best(self) -> Form:
-        """The form with most votes, the most usual one of several."""
-        return self._forms[int(np.lexsort((-self._fit, -self._equal))[0])]
+        """The form with most votes, the nearest one of several, then the most usual one."""
+        # Where all values lag, this tells the units of times.
+        every = (np.concatenate(own) for own in self._distances)
+        far = np.array([np.median(own) if len(own) else np.inf for own in every])
+        return self._forms[int(np.lexsort((far, -self._fit, -self._equal))[0])]
 
     @property
     def note(self) -> str:
@@ -277,7 +288,7 @@ class MappingGuess:
                 equal = tolerance.near(numbers_of(own), numbers_of(other))
                 equal &= other.is_valid().to_numpy(zero_copy_only=False)
             fit = own.is_valid().to_numpy(zero_copy_only=False)
-            votes.add(place, equal & fit, fit)
+            votes.add(place, equal & fit, fit, distances_of(own, other))
 
 
 def require_rows(source: SourceRows) -> None:

@@ -64,6 +64,21 @@ def numbers_of(values: pa.ChunkedArray | pa.Array) -> Numbers:
     return np.asarray(pc.cast(values, pa.float64(), safe=False).fill_null(0.0).to_numpy())
 
 
+def distances_of(own: pa.Array, other: pa.Array) -> Numbers:
+    """Return how far numbers or times are from others at their places; [] for other types.
+
+    Pairs with a NULL, or a value that is no number, are left out.
+    """
+    types, kind = pa.types, own.type
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    if not (is_number or types.is_date(kind) or types.is_timestamp(kind)):
+        return np.zeros(0)
+    both = pc.and_(own.is_valid(), other.is_valid())
+    with np.errstate(invalid="ignore"):
+        found = np.abs(numbers_of(own.filter(both)) - numbers_of(other.filter(both)))
+    return np.asarray(found[~np.isnan(found)])
+
+
 class Tolerances:
     """The tolerances of the columns of a table."""
 

@@ -145,7 +145,7 @@ def guess_of(batches: Sequence[dict[str, Any]], rows: dict[str, Any]) -> ColumnM
     """Return the mapping of a target with batches: `made` is a DATETIME(6), `price` a DECIMAL."""
     table = schema(
         column("id", "int", key=1),
-        column("made", "datetime", fsp=6),
+        column("made", "datetime", fraction=6),
         column("price", "decimal", precision=12, scale=2),
     )
     kinds = [pa.int32(), pa.timestamp("us"), pa.decimal128(12, 2)]
@@ -163,6 +163,26 @@ def test_the_form_of_values_that_all_lag_is_one_that_they_may_have() -> None:
     mapping = guess_of([{"id": [1, 2], "made": made, "price": ["AP8=", "9Eg="]}], rows)
     pair = mapping.pairs["price"]
     assert (pair.form.name, pair.note) == ("base64 of unscaled bytes", "0 of 2 values")
+
+
+@pytest.mark.parametrize(
+    ("unit", "parts"), [("seconds", 1), ("milliseconds", 1000), ("microseconds", 10**6)]
+)
+def test_the_unit_of_times_that_all_lag_is_the_nearest_one(unit: str, parts: int) -> None:
+    """As in a table all of whose rows change each second."""
+    made = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
+    rows = {
+        "id": [1, 2, 3, 4],
+        "made": [each.replace(tzinfo=None) for each in made],
+        "price": [Decimal("1.50")] * 4,
+    }
+    late = [(round(each.timestamp()) - 3) * parts for each in made]
+    batches = [
+        {"id": ids, "made": late[ids[0] - 1 : ids[1]], "price": ["1.50"] * 2}
+        for ids in ([1, 2], [3, 4])
+    ]
+    pair = guess_of(batches, rows).pairs["made"]
+    assert (pair.form.name, pair.note) == (f"{unit} since 1970", "0 of 4 values")
 
 
 def test_more_rows_are_read_where_those_of_a_sample_lag() -> None:
@@ -205,7 +225,7 @@ def test_more_rows_are_read_where_a_column_has_no_value_in_a_sample() -> None:
 
 def test_a_sample_with_few_rows_does_not_decide_the_form_of_the_key() -> None:
     """The key is in milliseconds; one row of a sample is found in microseconds, too."""
-    table = schema(column("id", "datetime", key=1), column("made", "datetime", fsp=6))
+    table = schema(column("id", "datetime", key=1), column("made", "datetime", fraction=6))
     days = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
     own = [each.replace(tzinfo=None) for each in days]
     rows = pa.table(

@@ -9,7 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from verification.foreign.tolerance import NearRow, Tolerance, Tolerances, numbers_of
+from verification.foreign.tolerance import (
+    NearRow,
+    Tolerance,
+    Tolerances,
+    distances_of,
+    numbers_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +48,24 @@ def test_times_are_near_to_the_microsecond() -> None:
     days = [numbers_of(pa.array([day], pa.date32())) for day in (19_000, 19_001)]
     assert Tolerance(86_400, is_seconds=True).near(*days).all()
     assert not Tolerance(86_399, is_seconds=True).near(*days).any()
+
+
+@pytest.mark.parametrize(
+    ("kind", "own", "other", "expected"),
+    [
+        (pa.timestamp("us", "UTC"), [1, 5, None], [3, None, 4], [2.0]),
+        (pa.date32(), [1, 2], [2, 2], [86_400e6, 0.0]),
+        (pa.uint64(), [2**63, 1], [0, 3], [2.0**63, 2.0]),
+        (pa.float64(), [float("inf"), float("inf")], [float("inf"), 1.0], [float("inf")]),
+        (pa.decimal256(65, 30), [Decimal("1.5")], [Decimal(-1)], [2.5]),
+        (pa.string(), ["10:00:00"], ["11:00:00"], []),
+        (pa.bool_(), [True], [False], []),
+    ],
+)
+def test_distances_are_those_of_pairs_of_numbers_or_times(
+    kind: Any, own: list[Any], other: list[Any], expected: list[float]
+) -> None:
+    assert distances_of(pa.array(own, kind), pa.array(other, kind)).tolist() == expected
 
 
 def test_rows_are_near_if_all_numbers_are_and_the_rest_is_equal() -> None:
