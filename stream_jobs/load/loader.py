@@ -92,6 +92,8 @@ class Loader:
         # Topics whose loads begin, each in the thread of a server.
         self._opening: set[str] = set()
         self._not_before: dict[str, float] = {}
+        # Topics at which a session broke when their loads began, and no load has begun since.
+        self._suspects: set[str] = set()
         # The moment at which loads begin, and when it was the newest one.
         self._moment: DeliveredPosition | None = None
         self._moment_at = 0.0
@@ -214,18 +216,36 @@ class Loader:
         topic = wanted.topic
         try:
             self._open_load(wanted, self._servers.join(server, moment), moment)
+            self._suspects.discard(topic)
         except StopRequested:
             return
         except errors.ConnectorError as error:
             if self._closing.is_set():
                 return
-            if not (is_of_server(error) and self._servers.leave_out(server, error.message)):
+            if not self._begins_elsewhere(topic, server, error):
                 self._put_off([topic], error.message)
         except DEFECT_TYPES as error:
             self._put_off([topic], table_defect(topic, error).message)
         finally:
             self._opening.discard(topic)
             self._news.set()
+
+    def _begins_elsewhere(
+        self, topic: str, server: SourceServer, error: errors.ConnectorError
+    ) -> bool:
+        """Leave out a server whose error it is; return whether the load begins at another one.
+
+        If a second session breaks for one table, it is the table that breaks them.
+        """
+        if not is_of_server(error):
+            return False
+        # Else, its session was ended when it was left out.
+        is_broken = isinstance(error, errors.SourceUnavailable) and self._servers.is_read(server)
+        if is_broken and topic in self._suspects:
+            return False
+        if is_broken:
+            self._suspects.add(topic)
+        return self._servers.leave_out(server, error.message)
 
     def _open_load(
         self, wanted: table_loading.WantedLoad, session: SelectSession, moment: DeliveredPosition

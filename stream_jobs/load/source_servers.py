@@ -137,6 +137,11 @@ class SourceServers:
         else:
             closing.wait(LOOK_SECONDS)
 
+    def is_read(self, server: SourceServer) -> bool:
+        """Return whether a server is not left out now; any thread may ask."""
+        with self._lock:
+            return server.not_before <= CLOCK.monotonic()
+
     def leave_out(self, server: SourceServer, problem: Message) -> bool:
         """Read at other servers for a while; return False if there is no other one.
 

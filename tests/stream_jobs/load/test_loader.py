@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from connector.foundation.errors.message import Message
 
-SOURCE, REPLICA = (f"{digit * 8}-71ca-11e1-9e33-c80aa9429562" for digit in "ab")
+SOURCE, REPLICA, OTHER_REPLICA = (f"{digit * 8}-71ca-11e1-9e33-c80aa9429562" for digit in "abc")
 MOMENT = DeliveredPosition("mysql", f"{SOURCE}:1-7", "", PackedSequence(0, 0), server_uuid=SOURCE)
 
 
@@ -157,6 +157,41 @@ def test_a_load_begins_at_replicas_that_are_always_behind(monkeypatch: pytest.Mo
         assert began.wait(10.0)
 
 
+def test_a_table_that_breaks_sessions_is_put_off_and_takes_one_server_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began: list[str] = []
+    is_put_off = Event()
+
+    def opened(_: Any, __: Any, session: Any, *___: object) -> Any:
+        began.append(session.name)
+        raise SourceUnavailable(dump_errors.SERVER_CLOSED, server=session.name)
+
+    monkeypatch.setattr(table_loading, "opened_loading", opened)
+    monkeypatch.setattr(source_server, "open_session", lambda own, _: session_at(own.host))
+    monkeypatch.setattr(source_servers, "_ANSWER_SECONDS", 10.0)
+    put_off: list[tuple[list[str], Any]] = []
+
+    def note(topics: list[str], problem: Any) -> None:
+        put_off.append((topics, problem.code))
+        is_put_off.set()
+
+    loads: Any = SimpleNamespace(
+        moment=lambda: MOMENT, wanted=lambda: {"a": wanted_load("a")}, problems={}, note=note
+    )
+    sources = [SourceSettings(host=host, server_id=1) for host in ("one", "two", "three")]
+    plan = LoadPlan(sources, SnapshotSettings(pace="full"), 100)
+    nothing: Any = SimpleNamespace()
+    told: list[str] = []
+    with Loader(
+        nothing, loads, nothing, plan, nothing, lambda: None, lambda event, **_: told.append(event)
+    ):
+        assert is_put_off.wait(10.0)
+    assert len(began) == 2
+    assert put_off == [(["a"], dump_errors.SERVER_CLOSED)]
+    assert told == ["load_leaves_server", "load_waits"]
+
+
 def wanted_load(topic: str) -> Any:
     schema = SimpleNamespace(name=topic, database="shop", table=topic)
     return SimpleNamespace(topic=topic, id="1", schema=schema, is_again=False)
@@ -168,7 +203,7 @@ def session_at(host: str, executed: Callable[[], str] = lambda: f"{SOURCE}:1-7")
             return [{"found": executed()}]
         return [] if "STATUS" in sql and "REPLICA" in sql else [{"File": "a.1", "Position": "4"}]
 
-    uuid = SOURCE if host == "one" else REPLICA
+    uuid = {"one": SOURCE, "two": REPLICA}.get(host, OTHER_REPLICA)
     identity = SimpleNamespace(flavour="mysql", server_uuid=uuid, version_number=(8, 4, 0))
     session = SimpleNamespace(name=host, identity=identity, is_closed=False, query=query)
     session.close = lambda: setattr(session, "is_closed", True)
