@@ -215,7 +215,9 @@ class Loader:
         """Begin the load of a table, or go on with it, as a question to a server."""
         topic = wanted.topic
         try:
-            self._open_load(wanted, self._servers.join(server, moment), moment)
+            # After a failover, the newest moment has the transactions of the new source.
+            newest = self._loads.moment() or moment
+            self._open_load(wanted, self._servers.join(server, newest), moment)
             self._suspects.discard(topic)
         except StopRequested:
             return

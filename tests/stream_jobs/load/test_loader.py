@@ -157,6 +157,32 @@ def test_a_load_begins_at_replicas_that_are_always_behind(monkeypatch: pytest.Mo
         assert began.wait(10.0)
 
 
+def test_a_load_begins_at_a_server_that_has_just_become_the_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its transactions are no longer its own, though the load begins at an earlier moment."""
+    began = Event()
+
+    def opened(*_: object) -> Any:
+        began.set()
+
+    gtid = f"{SOURCE}:1-7,{REPLICA}:1"
+    monkeypatch.setattr(table_loading, "opened_loading", opened)
+    monkeypatch.setattr(
+        source_server, "open_session", lambda own, _: session_at(own.host, lambda: gtid)
+    )
+    later = MOMENT._replace(gtid=gtid, server_uuid=REPLICA)
+    moments = iter([MOMENT])
+    loads: Any = SimpleNamespace(
+        moment=lambda: next(moments, later), wanted=lambda: {"a": wanted_load("a")}, problems={}
+    )
+    loads.note = lambda *_: None
+    plan = LoadPlan([SourceSettings(host="two", server_id=1)], SnapshotSettings(pace="full"), 100)
+    nothing: Any = SimpleNamespace()
+    with Loader(nothing, loads, nothing, plan, nothing, lambda: None, lambda *_, **__: None):
+        assert began.wait(10.0)
+
+
 def test_a_table_that_breaks_sessions_is_put_off_and_takes_one_server_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
