@@ -55,7 +55,8 @@ FOLDER_GONE = table_failure(
     "M527",
     "{folder}: the folder is not there any more",
     "put it back, and resume the table (`binlog-connector-mirror resume`); if it is lost, let the "
-    "mirror be made again: `resume CONFIG TABLE --rebuild`",
+    "connector copy the table (`binlog-connector snapshot`), and then let the mirror be made "
+    "again: `resume CONFIG TABLE --rebuild`",
     cause="Somebody has moved or deleted the folder of a mirror, or of its database, while the job "
     "ran. The job makes nothing in its place: that would be lost when the folder comes back.",
     example={"folder": "/data/mirror/erp/orders"},

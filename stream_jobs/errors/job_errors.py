@@ -180,8 +180,9 @@ ANOTHER_TABLE = code.table_failure(
 MIRROR_GONE = code.table_failure(
     "M403",
     "{table}: there is no mirror at {path}, but changes of the table have been applied",
-    "put the mirror back and resume the table (`binlog-connector-mirror resume`), or let it be "
-    "made again from its topic: `resume CONFIG TABLE --rebuild`",
+    "put the mirror back and resume the table (`binlog-connector-mirror resume`); if it is lost, "
+    "let the connector copy the table (`binlog-connector snapshot`), and then let the mirror be "
+    "made again: `resume CONFIG TABLE --rebuild`",
     cause="Somebody has moved or deleted the mirror.",
     example={"path": _MIRROR},
 )

@@ -184,6 +184,11 @@ class TableLoads:
         """Look which topics must not be applied yet: rows of their tables are not read."""
         return self.held() - self._look().catching_up.keys()
 
+    def is_loaded(self, topic: str) -> bool:
+        """Return whether a new mirror of the table gets its rows from the source."""
+        prefix = self._services.registry.prefix
+        return any(row_topic(prefix, *table) == topic for table in self._copies.loads())
+
     def leave_replaced(self, state: TopicState) -> None:
         """If a copy through Kafka has replaced rows that were being loaded, forget the load."""
         own = state.mirror

@@ -5,8 +5,7 @@
                        └──────── tables that need another round ───┘
 
 Every table commits its rows with its progress, so a batch that is run again, after a crash at any
-point, finds what was applied, and continues. A table that cannot go on is set aside, and the batch
-goes on without it: see `quarantine`.
+point, finds what was applied, and continues. A table that cannot go on is set aside: `quarantine`.
 """
 
 import time
@@ -337,6 +336,7 @@ class BatchApplier:
     def _rebuild(self, request: ResumeRequest) -> None:
         """Throw the mirror of a table away, or its part of one that shards share."""
         self.services.registry.refresh()
+        self._isolation.refuse_partial(request.topic, self.loads)
         if self._states.shared(request.topic) is None:
             self._cuts.record.forget(self._states.name(request.topic))
         self._isolation.rebuild(request, self._states.merged)

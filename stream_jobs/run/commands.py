@@ -68,8 +68,8 @@ def _resume(settings: Settings, arguments: Namespace, out: TextIO) -> None:
         if needs_copy:
             lines += (
                 f"{table}: Kafka has deleted its first records; unless the connector has copied it "
-                "since, let it do so now: "
-                f"`binlog-connector snapshot CONNECTOR.toml {table}`\n"
+                "since, the mirror stays as it is; let it do so "
+                f"(`binlog-connector snapshot CONNECTOR.toml {table}`), and then ask again\n"
             )
         out.write(lines)
 

@@ -11,9 +11,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from stream_jobs.errors import MirrorError, delta_errors, job_errors, record_errors
+from stream_jobs.apply.changes import TRUNCATE, TRUNCATES
+from stream_jobs.errors import MirrorError, job_errors, record_errors
 from stream_jobs.iceberg.table_files import TableFiles
-from stream_jobs.source.client import refuse_shorter
+from stream_jobs.load.table_loads import TableLoads
+from stream_jobs.source.client import KafkaClient, refuse_shorter
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.merged_table import MergedTables
 from stream_jobs.tables.mirror_context import MirrorContext
@@ -22,11 +24,8 @@ from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles, ResumeRequest
 from stream_jobs.tables.topic_state import TopicState, path_in
 
-# What is said of a mirror whose folder, or a file of it, is not there.
-_OF_LOST_MIRRORS: Final = frozenset(
-    code.code
-    for code in (delta_errors.FOLDER_GONE, delta_errors.MIRROR_DAMAGED, job_errors.MIRROR_GONE)
-)
+# About as many bytes of values are in memory while a `t` record is looked for.
+_PIECE_BYTES: Final = 1 << 25
 
 
 class Quarantine:
@@ -63,6 +62,7 @@ class Quarantine:
             _number(facts.get("offset")),
             dict(begun),
             skipped,
+            known is not None and known.is_rebuilt and known.begun == dict(begun),
         )
         self._files.put(record)
         self._files.refuse(topic)
@@ -116,8 +116,9 @@ class Quarantine:
             refuse_shorter(span._replace(start=begun.get(span.partition, 0)) for span in ranges)
             return
         record, history = self.records[state.topic], self._services.registry.history(state.topic)
-        is_lost = record.code in _OF_LOST_MIRRORS and any(record.begun.values())
-        if is_lost and history and not request.rebuild:
+        # What is before that was in a mirror, for whatever reason the table was set aside.
+        is_lost = any(record.begun.values()) and not (request.rebuild or record.is_rebuilt)
+        if is_lost and history:
             raise mirror_gone(self._services, history[-1])
         first = self._services.client.first_offsets((span.topic, span.partition) for span in ranges)
         for span in ranges:
@@ -130,6 +131,23 @@ class Quarantine:
                     offset=span.start,
                     first=first_offset,
                 )
+
+    def refuse_partial(self, topic: str, loads: TableLoads | None) -> None:
+        """Raise MirrorError if a new mirror would lack rows whose records Kafka has deleted.
+
+        It lacks none after a `t` record, with which each copy begins, or if they are loaded.
+        """
+        client = self._services.client
+        count = client.partition_counts().get(topic, 0)
+        first = client.first_offsets((topic, number) for number in range(count))
+        deleted = [(number, offset) for (_, number), offset in sorted(first.items()) if offset]
+        if not deleted or (loads is not None and loads.is_loaded(topic)):
+            return
+        if not _has_truncate(client, topic, first[topic, TRUNCATES]):
+            number, offset = deleted[0]
+            raise MirrorError(
+                record_errors.RECORDS_GONE, topic=topic, partition=number, offset=0, first=offset
+            )
 
     def rebuild(self, request: ResumeRequest, merged: MergedTables) -> None:
         """Throw the mirror away; the table begins with the first records that Kafka has.
@@ -153,7 +171,7 @@ class Quarantine:
         count = services.client.partition_counts().get(topic, 0)
         first = services.client.first_offsets((topic, number) for number in range(count))
         begun = {number: offset for (_, number), offset in first.items()}
-        self.records[topic] = replace(self.records[topic], begun=begun)
+        self.records[topic] = replace(self.records[topic], begun=begun, is_rebuilt=True)
         self._files.put(self.records[topic])
         self._files.ask(replace(request, rebuild=False))
 
@@ -166,6 +184,19 @@ class Quarantine:
 def _name(topic: str, known: QuarantinedTable | None) -> str:
     """Return what a table is called whose schemas have not been read."""
     return topic if known is None else known.table
+
+
+def _has_truncate(client: KafkaClient, topic: str, start: int) -> bool:
+    """Return whether the topic has a committed `t` record from the offset `start` on."""
+    place = topic, TRUNCATES
+    end = client.end_offsets([place])[place]
+    while start < end:
+        span = OffsetRange(*place, start, end)
+        ((read, columns),) = client.read_ranges([span], _PIECE_BYTES)
+        if TRUNCATE in columns.ops.getvalue():
+            return True
+        start = read.end
+    return False
 
 
 def _refuse_foreign(services: MirrorContext, path: str, name: str) -> None:

@@ -48,6 +48,8 @@ class QuarantinedTable:
     begun: Mapping[int, int]
     # Records that were left out so far: partition and offset.
     skipped: frozenset[tuple[int, int]] = frozenset()
+    # Whether the mirror was thrown away by request, and the table begins with all that Kafka has.
+    is_rebuilt: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 
 from connector.foundation.contract import OP_CREATE
 from stream_jobs.apply.task import run_task
-from stream_jobs.errors import delta_errors, job_errors
+from stream_jobs.errors import delta_errors, job_errors, record_errors
 from stream_jobs.run.assembly import batch_applier
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topics import OffsetRange
@@ -130,6 +130,60 @@ def test_a_folder_that_was_deleted_for_good_is_made_again_when_that_is_wanted(
     assert job.rows("taken", "id") == [(n,) for n in range(1, 11)]
 
 
+def test_a_mirror_is_not_made_again_from_a_topic_without_all_rows(
+    job: Job, running: RunningJob, tables: list[SourceTable], tmp_path: Path
+) -> None:
+    """It is made once the connector has copied the table, also after an end in between."""
+    log = tmp_path / "mirror" / "shop" / "taken" / "_delta_log"
+    log.rename(tmp_path / "away")
+    insert(tables, 10)
+    assert [each.table for each in running.apply(*tables).quarantined] == ["shop.taken"]
+    delete_records(job, tables[1])
+    kept = sorted(log.parent.iterdir())
+    for rebuild, code in (True, record_errors.RECORDS_GONE), (False, job_errors.MIRROR_GONE):
+        job.resume("shop.taken", rebuild=rebuild)
+        report = running.applier.retry()
+        assert report is not None
+        assert [each.code for each in report.quarantined] == [code.code]
+        assert sorted(log.parent.iterdir()) == kept
+    copy(tables[1])
+    running.kafka.settle()
+    job.resume("shop.taken", rebuild=True)
+    applier = running.applier
+    (request,) = applier._isolation.requests().values()
+    applier._rebuild(request)
+    # The process ends here; the next one goes on.
+    job.run()
+    assert job.rows("taken", "id") == [(n,) for n in range(1, 10)]
+
+
+def test_a_table_that_was_set_aside_for_another_reason_does_not_begin_without_its_rows(
+    job: Job, running: RunningJob, tables: list[SourceTable], tmp_path: Path
+) -> None:
+    delete_records(job, tables[1])
+    with running.kafka.transaction():
+        tables[1].send(OP_CREATE, None, {"id": 10}, value=b"not ours")
+    (aside,) = running.apply(*tables).quarantined
+    assert aside.partition is not None
+    assert aside.offset is not None
+    shutil.rmtree(tmp_path / "mirror" / "shop" / "taken")
+    insert(tables[:1], 11)
+    # The cut of this batch leaves the table out.
+    assert running.apply(*tables).quarantined == []
+    insert(tables, 12)
+    job.resume("shop.taken", skipped=[(aside.partition, aside.offset)])
+    report = running.applier.retry()
+    assert report is not None
+    assert [each.code for each in report.quarantined] == [job_errors.MIRROR_GONE.code]
+
+
+def copy(table: SourceTable) -> None:
+    """Copy rows as the connector does."""
+    table.truncate()
+    for number in range(1, 10):
+        insert([table], number)
+
+
 def restarted(
     job: Job, tables: Sequence[SourceTable], number: int, copy: Callable[[], None] = lambda: None
 ) -> BatchReport:
@@ -194,10 +248,8 @@ def test_a_table_that_was_deleted_is_made_again_from_a_copy(
     shutil.rmtree(tmp_path / "mirror" / "shop" / "taken")
     delete_records(job, tables[1])
 
-    def copy() -> None:
-        tables[1].truncate()
-        for number in range(1, 10):
-            insert(tables[1:], number)
+    def copied() -> None:
+        copy(tables[1])
 
-    assert restarted(job, tables, 10, copy).quarantined == []
+    assert restarted(job, tables, 10, copied).quarantined == []
     assert job.rows("taken", "id") == job.rows("kept", "id") == [(n,) for n in range(1, 11)]
