@@ -13,6 +13,7 @@ from typing import Final, Self
 
 from connector.foundation import errors
 from connector.foundation.errors.message import Message
+from connector.foundation.formatting import listed
 from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.replication.read_pace import CHUNK_SECONDS
@@ -113,8 +114,18 @@ class Loader:
 
     def _work(self) -> None:
         with ThreadPoolExecutor(self._plan.settings.connections) as pool:
+            has_failed = False
             while not self._closing.is_set():
-                if not self._step(pool):
+                try:
+                    if has_failed:
+                        # A range may wait for a thread that could not be started.
+                        pool.submit(bool)
+                    is_idle, has_failed = not self._step(pool), False
+                except Exception as error:  # noqa: BLE001 - the thread of all loads would end
+                    is_idle = has_failed = True
+                    topics = list(self._loads.wanted())
+                    self._put_off(topics, table_defect(listed(topics), error).message)
+                if is_idle:
                     self._news.wait(_IDLE_SECONDS)
                     self._news.clear()
         self._servers.close()
@@ -173,8 +184,9 @@ class Loader:
         due = [
             topic
             for topic in wanted
-            if topic not in self._open
-            and topic not in self._opening
+            # In this order: a load that has begun is open first, and then opens no more.
+            if topic not in self._opening
+            and topic not in self._open
             and self._not_before.get(topic, 0.0) <= now
         ]
         if not due or self._has_enough():
@@ -194,7 +206,11 @@ class Loader:
         for topic, server in zip(due, free, strict=False):
             self._servers.take_back(server)
             self._opening.add(topic)
-            server.ask(partial(self._begin, wanted[topic], server, moment))
+            try:
+                server.ask(partial(self._begin, wanted[topic], server, moment))
+            except BaseException:
+                self._opening.discard(topic)
+                raise
 
     def _moment_to_begin_at(self, now: float) -> DeliveredPosition | None:
         if self._moment is None or now - self._moment_at > _MOMENT_SECONDS:

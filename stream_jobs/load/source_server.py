@@ -62,9 +62,12 @@ class SourceServer:
         self._late_since = 0.0
 
     def ask(self, question: Callable[[], None]) -> Future[None]:
-        """Let a thread of the server run a question; return its answer."""
+        """Let a thread of the server run a question; return its answer.
+
+        If no thread can be started, this is raised, and there is no question.
+        """
         assert self.question is None
-        self.question = answer = Future[None]()
+        answer = Future[None]()
 
         def run() -> None:
             try:
@@ -75,6 +78,7 @@ class SourceServer:
                 answer.set_result(None)
 
         threading.Thread(target=run, name=f"first-load {self.address}", daemon=True).start()
+        self.question = answer
         return answer
 
     @property

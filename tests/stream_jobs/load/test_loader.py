@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from threading import Event
+from threading import Event, Thread
 from time import monotonic
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -17,6 +17,7 @@ from connector.replication.read_pace import CHUNK_SECONDS
 from connector.stream.snapshot.source_pace import Read
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.load import load_errors, source_server, source_servers, table_loading
+from stream_jobs.load import loader as loader_module
 from stream_jobs.load.loader import Loader, LoadPlan
 from stream_jobs.load.range_task import RangeResult
 from stream_jobs.source.sequence import PackedSequence
@@ -216,6 +217,76 @@ def test_a_table_that_breaks_sessions_is_put_off_and_takes_one_server_out(
     assert len(began) == 2
     assert put_off == [(["a"], dump_errors.SERVER_CLOSED)]
     assert told == ["load_leaves_server", "load_waits"]
+
+
+def test_a_machine_that_starts_no_thread_for_a_while_ends_no_load(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither for a look at a server, nor for the beginning of a load."""
+    over = Event()
+    whole, starts = Thread.start, [0]
+
+    def start(thread: Thread) -> None:
+        if thread.name == "first-load one:3306":
+            starts[0] += 1
+            # The first look, and then the beginning of the load.
+            if starts[0] in {1, 3}:
+                raise RuntimeError
+        whole(thread)
+
+    def opened(_: Any, wanted: Any, *__: object) -> Any:
+        return SimpleNamespace(wanted=wanted, load=SimpleNamespace(phase="catching up"))
+
+    monkeypatch.setattr(Thread, "start", start)
+    monkeypatch.setattr(table_loading, "opened_loading", opened)
+    monkeypatch.setattr(source_server, "open_session", lambda own, _: session_at(own.host))
+    monkeypatch.setattr(loader_module, "RETRY_SECONDS", 0.01)
+    problems: dict[str, Message] = {}
+
+    def note(topics: list[str], problem: Message | None) -> None:
+        problems.update({} if problem is None else dict.fromkeys(topics, problem))
+
+    tables = {"a": wanted_load("a")}
+    loads: Any = SimpleNamespace(moment=lambda: MOMENT, wanted=lambda: tables, problems=problems)
+    loads.note, loads.finish = note, lambda _: over.set()
+    plan = LoadPlan([SourceSettings(host="one", server_id=1)], SnapshotSettings(pace="full"), 100)
+    told: list[tuple[str, Any]] = []
+    nothing: Any = SimpleNamespace()
+
+    def tell(event: str, **fields: Any) -> None:
+        told.append((event, fields.get("code")))
+
+    with Loader(nothing, loads, nothing, plan, nothing, lambda: None, tell):
+        assert over.wait(10.0)
+    assert starts[0] >= 4
+    assert told == [("load_waits", "M106")]
+
+
+def test_a_load_that_begins_while_it_is_asked_for_begins_once() -> None:
+    tables = {"a": wanted_load("a")}
+    loads: Any = SimpleNamespace(moment=lambda: MOMENT, wanted=lambda: tables, problems={})
+    plan = LoadPlan([SourceSettings(host="one", server_id=1)], SnapshotSettings(pace="full"), 100)
+    nothing: Any = SimpleNamespace()
+    loader = Loader(nothing, loads, nothing, plan, nothing, lambda: None, lambda *_, **__: None)
+    asked: list[str] = []
+    server = SimpleNamespace(question=None, ask=lambda _: asked.append("a"))
+    loader._servers = cast(
+        "Any", SimpleNamespace(ready=lambda *_: [server], take_back=lambda _: None)
+    )
+
+    class Open(dict[str, Any]):
+        """The other thread is done between two questions."""
+
+        def __contains__(self, topic: object) -> bool:
+            found = super().__contains__(topic)
+            self["a"] = SimpleNamespace(load=SimpleNamespace(phase="reading"))
+            loader._opening.discard("a")
+            return found
+
+    loader._opening.add("a")
+    loader._open = Open()
+    loader._open_wanted()
+    assert not asked
 
 
 def wanted_load(topic: str) -> Any:
