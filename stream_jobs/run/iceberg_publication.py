@@ -183,6 +183,10 @@ class IcebergPublication:
         """Publish the newest cut, and then what has come after it; also to the catalog."""
         for _ in range(2):
             self.publish()
+        if self._untagged is not None:
+            # The next process may find a source that rests, and so no cut to tag.
+            self._tag_seconds = 0.0
+            self.publish()
         if self._catalog_queue is not None:
             self._catalog_queue.go_on(is_last=True)
             self._write_record()

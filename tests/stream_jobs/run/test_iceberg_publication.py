@@ -86,6 +86,21 @@ def test_the_last_cut_gets_its_tag_when_there_is_time(
     assert list(mirror.files.storage.list("_iceberg/shop/t1/metadata")) == before
 
 
+def test_the_last_cut_gets_its_tag_when_the_job_ends(
+    mirror: IdleMirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror.change(mirror.cut())
+    mirror.publication.publish()
+    monkeypatch.setattr(iceberg_publication, "TAGGING_SHARE", 1e-9)
+    mirror.change()
+    mirror.change(mirror.cut())
+    mirror.change()
+    mirror.publication.finish()
+    assert listed_cuts(mirror) == [1, 2]
+    assert [tags_of(mirror, number)["cut_2"] for number in range(3)] == [1, 0, 0]
+    assert version_of(mirror, 0) == 2
+
+
 def test_a_cut_at_which_a_table_has_failed_gets_its_tag_after_it(
     mirror: IdleMirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
