@@ -11,6 +11,7 @@ from kafka import errors
 
 from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message
+from connector.kafka.folder import folder_errors
 
 
 class Action(Enum):
@@ -136,8 +137,12 @@ class BrokersUnreachable(errors.KafkaConnectionError):  # type: ignore[misc]  # 
 
     @property
     def is_final(self) -> bool:
-        """Whether nobody gets a connection before somebody has fixed something."""
-        return self.definite and not self.message.may_pass
+        """Whether it is the log in a folder, and somebody has to fix something first.
+
+        What brokers refuse may be over when others of them answer: a certificate is renewed, or a
+        listener changed.
+        """
+        return self.message.code in folder_errors.FINAL
 
 
 # The pause before the second attempt; it grows by as much with each one.

@@ -2,7 +2,7 @@
 
 *Kafka is away.* It may come back within `retry.seconds` of the last batch; a job that has never
 reached it ends. So does one that learns that a wait is in vain: the log in a folder is damaged, or
-on a file system that is read-only.
+on a file system that is read-only. What brokers refuse may pass.
 
 *A Python process of Spark starts late.* Spark waits ten seconds for it, whatever its settings are,
 and then gives the query up. On a machine that is busy, as at its own start, Python may need longer.
@@ -12,6 +12,7 @@ import time
 from typing import Final
 
 from connector.foundation.errors.message import Message
+from connector.kafka.folder import folder_errors
 from stream_jobs.errors import job_errors
 
 # Between two queries, the first of which has failed.
@@ -43,6 +44,6 @@ class Interruptions:
         if problem.shown_code != job_errors.KAFKA_FAILED or self._worked_at is None:
             return False
         said = problem.facts.get("said")
-        if isinstance(said, Message) and not said.may_pass:
+        if isinstance(said, Message) and said.code in folder_errors.FINAL:
             return False
         return time.monotonic() - self._worked_at < self._retry_seconds

@@ -9,11 +9,14 @@ import pytest
 from kafka import errors
 from kafka.protocol.producer import EndTxnResponse, InitProducerIdResponse
 
+from connector.foundation.errors.message import Message
 from connector.foundation.kafka_records import NO_HEADERS
 from connector.foundation.record_batch import BatchingTarget
+from connector.kafka import connection_errors
 from connector.kafka.cluster import Cluster, Network
 from connector.kafka.encoded_batch import CODECS, EncodedBatch
-from connector.kafka.failures import ACTIONS, Action, action_of, gravest
+from connector.kafka.failures import ACTIONS, Action, BrokersUnreachable, action_of, gravest
+from connector.kafka.folder import folder_errors
 from connector.kafka.transaction_client import TransactionClient
 from connector.kafka.transaction_requests import PRODUCE
 from tests.kafka import broker_socket
@@ -190,4 +193,17 @@ def test_a_broker_that_is_too_old_is_refused(broker: ScriptedBroker) -> None:
 def test_what_the_table_does_not_have_ends_the_transaction() -> None:
     assert action_of(errors.for_code(9999)()) is Action.ABORT
     assert action_of(ValueError()) is Action.ABORT
+
+
+def test_only_the_log_in_a_folder_is_refused_for_good() -> None:
+    read_only = Message(folder_errors.READ_ONLY, {"folder": "/log"})
+    full = Message(folder_errors.UNUSABLE, {"folder": "/log", "why": "No space left on device"})
+    # Its certificate may be renewed.
+    broker = Message(connection_errors.CERTIFICATE, {"why": "it has expired"})
+    for message, action in (
+        (read_only, Action.STOP),
+        (full, Action.REFRESH),
+        (broker, Action.REFRESH),
+    ):
+        assert action_of(BrokersUnreachable(message, definite=True)) is action
     assert action_of(ConnectionResetError()) is Action.REFRESH

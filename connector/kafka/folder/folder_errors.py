@@ -62,6 +62,9 @@ READ_ONLY = code.ErrorCode(
     example={"folder": "/var/lib/cdc/log"},
 )
 
+# Nobody gets a connection to such a log before somebody has fixed something.
+FINAL = NO_LOCKS, DAMAGED, NEWER, NETWORK, READ_ONLY
+
 
 class FolderUnusable(SinkRefused):
     """The operating system refuses to open or to write the folder of a log."""

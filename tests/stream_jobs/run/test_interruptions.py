@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from connector.foundation.errors.message import Message
+from connector.kafka import connection_errors
 from connector.kafka.folder import folder_errors
 from stream_jobs.errors import job_errors
 from stream_jobs.run.interruptions import Interruptions
@@ -41,7 +42,9 @@ def test_a_log_is_not_waited_for_that_does_not_come_back_by_itself() -> None:
     seen.end_batch()
     read_only = Message(folder_errors.READ_ONLY, {"folder": "/log"})
     full = Message(folder_errors.UNUSABLE, {"folder": "/log", "why": "No space left on device"})
-    for said, is_waited_for in (read_only, False), (full, True):
+    # Its certificate may be renewed.
+    refused = Message(connection_errors.CERTIFICATE, {"why": "certificate has expired"})
+    for said, is_waited_for in (read_only, False), (full, True), (refused, True):
         facts = {"servers": ["file:///log"], "said": said}
         assert seen.outlasts(Message(job_errors.KAFKA_FAILED, facts)) is is_waited_for
 
