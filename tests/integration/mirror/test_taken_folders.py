@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -155,6 +156,27 @@ def test_a_mirror_is_not_made_again_from_a_topic_without_all_rows(
     # The process ends here; the next one goes on.
     job.run()
     assert job.rows("taken", "id") == [(n,) for n in range(1, 10)]
+
+
+def test_a_mirror_is_made_again_without_its_records_if_its_rows_are_loaded(
+    job: Job, running: RunningJob, tables: list[SourceTable], tmp_path: Path
+) -> None:
+    kafka, folder = running.kafka, tmp_path / "mirror" / "shop" / "taken"
+    insert(tables, 10)
+    (folder / "_delta_log").rename(tmp_path / "away")
+    assert [each.table for each in running.apply(*tables).quarantined] == ["shop.taken"]
+    delete_records(job, tables[1])
+    topic = f"{kafka.prefix}.snapshot"
+    kafka.add_topic(topic, 1)
+    state = {"database": "shop", "table": "taken", "phase": "complete", "load": "1"}
+    with kafka.transaction():
+        kafka.send(topic, b"s/shop.taken", json.dumps(state).encode(), {}, partition=0)
+    kafka.settle()
+    job.resume("shop.taken", rebuild=True)
+    report = running.applier.retry()
+    assert report is not None
+    assert (report.resumed, report.quarantined) == (["shop.taken"], [])
+    assert running.applier.loading == {tables[1].topic}
 
 
 def test_a_table_that_was_set_aside_for_another_reason_does_not_begin_without_its_rows(
