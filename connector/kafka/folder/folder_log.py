@@ -42,6 +42,7 @@ class FolderLog:
 
         Raises FolderInUse, or SinkRefused if the folder or its log cannot be used.
         """
+        self.folder = folder
         try:
             # Where it was moved away with all that it is in, no empty log takes its place.
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -57,11 +58,6 @@ class FolderLog:
             raise folder_errors.FolderUnusable(folder, error) from error
         self._cleaner = Cleaner(self._core)
         self.groups = GroupOffsets(self._core)
-
-    @property
-    def folder(self) -> Path:
-        """Where it is."""
-        return self._core.folder
 
     @property
     def openings(self) -> int:
