@@ -159,11 +159,15 @@ class IcebergPublication:
         return min(at, published)
 
     def publish(self) -> None:
-        """Publish what is new. What fails is a problem of its table.
+        """Publish what is new; after an error of the machine, the next call looks at all tables."""
+        older = self._publish_by_path()
+        if self._catalog_queue is not None:
+            self._catalog_queue.go_on()
+        self._write_record()
+        self._older = older
 
-        If the machine fails, for example because it has no memory left, this is raised. The next
-        call then looks at all tables again.
-        """
+    def _publish_by_path(self) -> list[TableSchema] | None:
+        """Publish what is new, and return the older tables of the next turn."""
         older, self._older = self._older, None
         older = self._publish_older(older)
         versions, cut = self.queue.take()
@@ -174,22 +178,20 @@ class IcebergPublication:
             cut = self._untagged
         if versions or cut is not None:
             self._publish_newest(versions, cut)
-        if self._catalog_queue is not None:
-            self._catalog_queue.go_on()
-        self._write_record()
-        self._older = older
+        return older
 
     def finish(self) -> None:
         """Publish the newest cut, and then what has come after it; also to the catalog."""
         for _ in range(2):
-            self.publish()
+            self._older = self._publish_by_path()
         if self._untagged is not None:
             # The next process may find a source that rests, and so no cut to tag.
             self._tag_seconds = 0.0
-            self.publish()
+            self._older = self._publish_by_path()
+        # Once: a catalog that does not answer is not asked in each turn.
         if self._catalog_queue is not None:
             self._catalog_queue.go_on(is_last=True)
-            self._write_record()
+        self._write_record()
 
     def stop(self) -> None:
         """Let a catalog have nothing more, after the last turn."""

@@ -239,8 +239,9 @@ def test_a_mirror_that_was_taken_away_is_missed_and_comes_back_with_all_its_rows
     assert job.reason() == (
         f"shop.items: there is no mirror at {job.path('items')}, but changes of the table have "
         "been applied; put the mirror back and resume the table "
-        "(`binlog-connector-mirror resume`), or let it be made again from its topic: "
-        "`resume CONFIG TABLE --rebuild`"
+        "(`binlog-connector-mirror resume`); if it is lost, let the connector copy the table "
+        "(`binlog-connector snapshot`), and then let the mirror be made again: `resume CONFIG "
+        "TABLE --rebuild`"
     )
     job.resume("shop.items", rebuild=True)
     job.apply()
