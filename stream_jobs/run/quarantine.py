@@ -137,17 +137,22 @@ class Quarantine:
 
         It lacks none after a `t` record, with which each copy begins, or if they are loaded.
         """
-        client = self._services.client
-        count = client.partition_counts().get(topic, 0)
-        first = client.first_offsets((topic, number) for number in range(count))
-        deleted = [(number, offset) for (_, number), offset in sorted(first.items()) if offset]
+        first = self._first_offsets(topic)
+        deleted = [(number, offset) for number, offset in sorted(first.items()) if offset]
         if not deleted or (loads is not None and loads.is_loaded(topic)):
             return
-        if not _has_truncate(client, topic, first[topic, TRUNCATES]):
+        if not _has_truncate(self._services.client, topic, first[TRUNCATES]):
             number, offset = deleted[0]
             raise MirrorError(
                 record_errors.RECORDS_GONE, topic=topic, partition=number, offset=0, first=offset
             )
+
+    def _first_offsets(self, topic: str) -> dict[int, int]:
+        """Return the first offset that Kafka has of each partition."""
+        client = self._services.client
+        count = client.partition_counts().get(topic, 0)
+        first = client.first_offsets((topic, number) for number in range(count))
+        return {number: offset for (_, number), offset in first.items()}
 
     def rebuild(self, request: ResumeRequest, merged: MergedTables) -> None:
         """Throw the mirror away; the table begins with the first records that Kafka has.
@@ -168,9 +173,7 @@ class Quarantine:
             TableFiles(services.storage, services.base).delete(path)
             for file in list(services.storage.list(path)):
                 services.storage.delete(f"{path}/{file.name}")
-        count = services.client.partition_counts().get(topic, 0)
-        first = services.client.first_offsets((topic, number) for number in range(count))
-        begun = {number: offset for (_, number), offset in first.items()}
+        begun = self._first_offsets(topic)
         self.records[topic] = replace(self.records[topic], begun=begun, is_rebuilt=True)
         self._files.put(self.records[topic])
         self._files.ask(replace(request, rebuild=False))
