@@ -5,7 +5,7 @@ of Debezium in base64. `forms_of` returns the forms that a column of the target 
 usual one first; which one it has is decided by its rows (`column_mapping`).
 
 A value that is none of the source's type is *unfit*: it differs from every value. So is a time
-after the year 9999, which MySQL, and Python, cannot have.
+after the year 9999, which MySQL, and Python, cannot have, and a TIME of 839 hours.
 """
 
 from collections.abc import Callable, Sequence
@@ -136,6 +136,11 @@ def of_source(column: SchemaColumn, values: pa.ChunkedArray, kind: pa.DataType) 
         return values
     # Decimals with more digits than a double has: the nearest double.
     return pa.chunked_array([pc.cast(_one(values), kind, safe=False)])
+
+
+def measured(column: SchemaColumn, values: pa.Array) -> pa.Array:
+    """Return values in the compared type so that they have distances: a TIME is a text there."""
+    return time_forms.microseconds_of_clocks(values) if column["type"] == "time" else values
 
 
 _US_DIGITS: Final = 6

@@ -22,7 +22,7 @@ from connector.foundation.errors import ConfigError
 from stream_jobs.errors import MirrorError
 from verification.digests import Digest, digest_pairs, row_digests
 from verification.foreign import column_mapping, foreign_errors
-from verification.foreign.forms import Form, compared_type, forms_of, of_source
+from verification.foreign.forms import Form, compared_type, forms_of, measured, of_source
 from verification.foreign.source_rows import SourceRows
 from verification.foreign.table_choice import TableChoice
 from verification.foreign.target import Target
@@ -288,7 +288,8 @@ class MappingGuess:
                 equal = tolerance.near(numbers_of(own), numbers_of(other))
                 equal &= other.is_valid().to_numpy(zero_copy_only=False)
             fit = own.is_valid().to_numpy(zero_copy_only=False)
-            votes.add(place, equal & fit, fit, distances_of(own, other))
+            distances = distances_of(measured(column, own), measured(column, other))
+            votes.add(place, equal & fit, fit, distances)
 
 
 def require_rows(source: SourceRows) -> None:

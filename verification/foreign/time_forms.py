@@ -23,6 +23,8 @@ _DAY: Final = 86_400
 _UNITS: Final = {"seconds": 1, "milliseconds": 1000, "microseconds": 10**6, "nanoseconds": 10**9}
 _ZERO: Final = re.compile(r"0000-|\d{4}-(?:00-|\d\d-00)")
 _US: Final = 10**6
+# TIME ends at 838:59:59, on MariaDB with 6 digits more.
+_CLOCK_END_US: Final = 839 * 3600 * _US
 
 
 def date(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
@@ -200,6 +202,8 @@ def clock(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
     types = pa.types
 
     def own(us: int) -> str:
+        if abs(us) >= _CLOCK_END_US:
+            raise ValueError(us)
         sign, us = "-" if us < 0 else "", abs(us)
         seconds, fraction = divmod(us, _US)
         text = f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
@@ -223,6 +227,13 @@ def clock(column: SchemaColumn, kind: pa.DataType) -> Sequence[Reading]:
     if is_text(kind):
         return [Reading("text", lambda value: own(_us_of_clock(value)))]
     return []
+
+
+def microseconds_of_clocks(values: pa.Array) -> pa.Array:
+    """Return the microseconds of texts that `clock` has made."""
+    return pa.array(
+        [None if text is None else _us_of_clock(text) for text in values.to_pylist()], pa.int64()
+    )
 
 
 def _own_of(own: Callable[[int], str], of_value: Callable[[Any], int]) -> Callable[[Any], str]:

@@ -146,6 +146,22 @@ def test_a_time_after_the_year_9999_is_unfit(unit: str) -> None:
     assert decoded(column("d", "date"), days) == ([None, date(1970, 1, 1)], [True, False])
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([3_020_399_999_999, 3_020_400_000_000, -3_020_400_000_000, 2**62, None]),
+        pa.array([3_020_399_999_999, 3_020_400_000_000, -3_020_400_000_000, 2**62, None]).cast(
+            pa.duration("us")
+        ),
+        pa.array(["838:59:59.999999", "839:00:00", "-839:00:00", "9999999:00:00", None]),
+    ],
+)
+def test_a_clock_after_the_last_time_is_unfit(values: pa.Array) -> None:
+    found, unfit = decoded(column("at", "time", fraction=6), values)
+    assert found == ["838:59:59.999999", None, None, None, None]
+    assert unfit == [False, True, True, True, False]
+
+
 def test_a_part_of_a_microsecond_is_unfit_alone() -> None:
     whole = datetime(2026, 3, 1, 0, 0, 0, 1)  # noqa: DTZ001
     values = pa.array([_MIDNIGHT * 10**9 + 1000, _MIDNIGHT * 10**9 + 1, None], pa.timestamp("ns"))

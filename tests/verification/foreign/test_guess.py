@@ -185,6 +185,28 @@ def test_the_unit_of_times_that_all_lag_is_the_nearest_one(unit: str, parts: int
     assert (pair.form.name, pair.note) == (f"{unit} since 1970", "0 of 4 values")
 
 
+@pytest.mark.parametrize("fraction", [0, 3, 6])
+@pytest.mark.parametrize(
+    ("unit", "parts"),
+    [("seconds", 1), ("milliseconds", 1000), ("microseconds", 10**6), ("nanoseconds", 10**9)],
+)
+def test_the_unit_of_clocks_that_all_lag_is_the_nearest_one(
+    unit: str, parts: int, fraction: int
+) -> None:
+    table = schema(column("id", "int", key=1), column("at", "time", fraction=fraction))
+    seconds = [30, 3600, -7200, 40_000]
+    digits = "." + "0" * fraction if fraction else ""
+    texts = [f"{text}{digits}" for text in ("00:00:30", "01:00:00", "-02:00:00", "11:06:40")]
+    own = pa.schema([("id", pa.int32()), ("at", pa.string())])
+    source: Any = _Source(table, pa.table({"id": [1, 2, 3, 4], "at": texts}, own))
+    late = [(each - 3) * parts for each in seconds]
+    target: Any = _Batches(pa.table({"id": [1, 2, 3, 4], "at": late}))
+    target.name = "delta:/lake/t"
+    guess = MappingGuess(source, target, TableChoice("shop", "t", target.name, {}))
+    pair = guess.mapping().pairs["at"]
+    assert (pair.form.name, pair.note) == (f"{unit} since midnight", "0 of 4 values")
+
+
 def test_more_rows_are_read_where_those_of_a_sample_lag() -> None:
     made = [datetime(2026, 1, day, tzinfo=UTC) for day in range(1, 5)]
     ms = [round(each.timestamp() * 1000) for each in made]
