@@ -2,7 +2,8 @@
 
 Without subcommands all of them, which takes about an hour, and BENCHMARKS.md and
 docs/performance.md are written. `mirror` alone takes half an hour, `tools` and `lake` alone ten
-minutes each; each writes its own part of both documents.
+minutes each; each writes its own part of both documents. `pace` takes half an hour, and draws
+docs/pace.svg.
 `make bench ARGS="decode --quick"` measures a part, on small data; the documents are then left
 alone, and the tables go to standard output. `report` alone measures nothing, and writes the
 documents of the last results. Only one process measures at a time; a second one ends at once.
@@ -39,6 +40,7 @@ from benchmarks.report import (
     SUBCOMMANDS,
     write_lake,
     write_mirror,
+    write_pace,
     write_report,
     write_tools,
     write_verify,
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
     from benchmarks.data import DataFile
 
 QUICK_SCALE = 0.05
-# They print what they measure, and the documents do not have it.
+# They print what they measure, and BENCHMARKS.md does not have it.
 _PRINTED = ("replica", "formats", "mirror-formats", "page", "pace", "first-load")
 # Each writes its own part of the documents, if it alone was measured.
 _WRITERS = {
@@ -65,6 +67,7 @@ _WRITERS = {
     "tools": write_tools,
     "verify": write_verify,
     "lake": write_lake,
+    "pace": write_pace,
 }
 # What `--tables` is for.
 _SMALL_TABLES = {"mirror", "snapshot", "verify"}
@@ -211,21 +214,19 @@ def _measure_small_tables(
 
 def _tell(home: Home, arguments: argparse.Namespace, wanted: list[str]) -> int:
     """Write the documents of what was measured; returns 1 when a program read something else."""
+    is_whole = not arguments.quick and arguments.scale == 1 and arguments.rows is None
+    if len(wanted) == 1 and is_whole and not arguments.tables and wanted[0] in _WRITERS:
+        _WRITERS[wanted[0]](home)
     if set(wanted) <= {*_PRINTED} or (arguments.tables and set(wanted) <= _SMALL_TABLES):
         return 0
     problems = check_counts(home.load("decode"))
     for problem in problems:
         say(problem)
-    is_small = arguments.quick or arguments.scale != 1
     publish = not arguments.subcommands or wanted == ["report"]
     write_report(home, publish=publish and not arguments.quick)
     failed = (home.load("mirror") or {}).get("failed", {}) if "mirror" in wanted else {}
     for part, why in failed.items():
         say(f"mirror, {part}: failed: {why}")
-    if len(wanted) == 1 and not is_small and arguments.rows is None:
-        write = _WRITERS.get(wanted[0])
-        if write is not None:
-            write(home)
     return 1 if problems or failed else 0
 
 

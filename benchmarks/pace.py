@@ -8,7 +8,8 @@ both sides.
 
 In life, connector, broker and `verify` run on other machines. Here, they run when neither the
 server nor its application wants a core. On a virtual machine, that alone may double the latencies.
-The sums need nothing but the server, so they tell what reading costs there.
+The sums need nothing but the server, so they tell what reading costs there: docs/pace.svg is their
+curve.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ _VALUES: Final = (
     "FLOOR(RAND()*1e9), RAND()*10000, CONCAT('name ', FLOOR(RAND()*1e6)), "
     "'2026-01-01' + INTERVAL RAND()*3e7 SECOND, REPEAT('x', 40 + FLOOR(RAND()*80))"
 )
+# The sums come first: the curve has them beside each other.
 _PHASES: Final[tuple[tuple[Doing, Pace], ...]] = (
     ("sums", "adaptive"),
     ("sums", "full"),
@@ -88,11 +90,19 @@ class _Phase:
         """What was done, in words."""
         return f"{self.doing} {self.pace}".strip()
 
+    def each(self, part: float) -> list[float]:
+        """Return a quantile of the latencies in each second, in microseconds."""
+        whole = len(self.micros) // RATE_PER_S * RATE_PER_S
+        return [
+            _quantile(self.micros[place : place + RATE_PER_S], part)
+            for place in range(0, whole, RATE_PER_S)
+        ]
+
 
 def measure_pace(
     home: Home, rows: int, runs: int, seconds: float, compiled: Literal["require", "off"]
 ) -> dict[str, Any]:
-    """Return the ratios of latencies, and print the curve; raises RunFailed."""
+    """Return the ratios and the curve of latencies, and print them; raises RunFailed."""
     mysql = MysqlServer(home.folder("pace-source"), settings=_SETTINGS, cache=home.cache)
     with mysql, _Application(mysql, home, rows) as application:
         # Everything that is started from here on runs on what is left.
@@ -114,7 +124,7 @@ def measure_pace(
                 phases.append(_phase(mysql, "alone", "", seconds))
     application.assign(phases)
     _write_curve(home.folder("results") / "pace.csv", phases)
-    return _summary(phases)
+    return {**_summary(phases), "rounds": _rounds(phases)}
 
 
 def _phase(mysql: MysqlServer, doing: Doing, pace: Pace, seconds: float) -> _Phase:
@@ -342,14 +352,29 @@ def _write_curve(path: Path, phases: list[_Phase]) -> None:
     """Write and print the latencies second by second."""
     lines = ["second,phase,p50_us,p99_us,rows_read_per_s"]
     for phase in phases:
-        for place in range(0, len(phase.micros), RATE_PER_S):
-            some = phase.micros[place : place + RATE_PER_S]
-            at = phase.began - phases[0].began + place / RATE_PER_S
-            p50, p99 = _quantile(some, 0.5), _quantile(some, 0.99)
+        for second, (p50, p99) in enumerate(zip(phase.each(0.5), phase.each(0.99), strict=True)):
+            at = phase.began - phases[0].began + second
             lines.append(f"{at:.0f},{phase.name},{p50:.0f},{p99:.0f},{phase.rows_per_s:.0f}")
     path.write_text("\n".join([*lines, ""]))
     sys.stdout.write(path.read_text())
     say(f"the curve is in {path}")
+
+
+def _rounds(phases: list[_Phase]) -> list[list[dict[str, Any]]]:
+    """Return the curve of the sums: of each round, these phases and those around them."""
+    return [
+        [
+            {
+                "phase": phase.name,
+                "rows_per_s": phase.rows_per_s,
+                "p50_us": phase.each(0.5),
+                "p99_us": phase.each(0.99),
+            }
+            for phase in phases[place - 1 : place + 4]
+        ]
+        for place, first in enumerate(phases)
+        if (first.doing, first.pace) == _PHASES[0]
+    ]
 
 
 def _summary(phases: list[_Phase]) -> dict[str, Any]:

@@ -19,6 +19,9 @@ from benchmarks.mirror_documents import (
     mirror_text,
     put_block,
 )
+from benchmarks.pace_documents import AFTER as PACE_AFTER
+from benchmarks.pace_documents import LAW, PICTURE, pace_text
+from benchmarks.pace_picture import pace_picture
 from benchmarks.performance_page import END, PAGE, summary, update_page
 from benchmarks.process import say
 from benchmarks.targets import lake_targets, mirror_targets, targets, tools_targets
@@ -86,6 +89,7 @@ def write_report(home: Home, *, publish: bool) -> None:
         write_verify(home)
         if lake:
             put_block(PAGE, lake_summary(lake), END)
+        write_pace(home)
     else:
         sys.stdout.write(document)
     missed = [bound.what for bound in bounds if not bound.met]
@@ -114,6 +118,16 @@ def write_lake(home: Home) -> None:
     if lake := _load(home, "lake"):
         put_block(DOCUMENT, lake_text(lake), "")
         put_block(PAGE, lake_summary(lake), END)
+
+
+def write_pace(home: Home) -> None:
+    """Draw the curve of `pace`, and write what it shows into both pages that have it."""
+    pace = home.load("pace")
+    # An older result has no curve.
+    if pace and "rounds" in pace:
+        PICTURE.write_text(pace_picture(pace["rounds"]))
+        put_block(LAW, pace_text(pace), PACE_AFTER)
+        put_block(PAGE, pace_text(pace), VERIFY_END)
 
 
 def write_mirror(home: Home) -> None:
