@@ -90,6 +90,10 @@ class Cluster:
                     attempts.wait(errors.UnknownTopicOrPartitionError(topic))
         return set(self._leaders[topic])
 
+    def now(self) -> float:
+        """Return the time, in seconds since some moment."""
+        return self._network.now()
+
     def attempts(self, seconds: float, check: Callable[[], None]) -> Attempts:
         """Begin attempts at one thing; see `Attempts`."""
         return Attempts(seconds, check, self._network.now, self._network.sleep)

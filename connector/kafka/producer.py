@@ -76,6 +76,11 @@ class TransactionalProducer:
         """Bytes of batches that Kafka has not acknowledged yet, as they are in memory."""
         return self._in_flight.bytes + self._held_bytes
 
+    @property
+    def away_seconds(self) -> float:
+        """For how long no broker was there for a request of the last transaction."""
+        return self._client.away_seconds
+
     def partitions_for(self, topic: str) -> set[int]:
         """Return the partitions of a topic; a new one is waited for."""
         return self._cluster.partitions_of(topic, self._in_flight.check)

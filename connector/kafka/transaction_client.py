@@ -18,6 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
+from math import inf
 from typing import Any, Final, NamedTuple
 
 import structlog
@@ -51,6 +52,7 @@ _TOO_LARGE: Final = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeE
 class _Written(NamedTuple):
     """Batches of different partitions that were written together; by the broker that was asked."""
 
+    began: float
     batches: list[EncodedBatch]
     asked: list[tuple[Broker, list[EncodedBatch]]]
 
@@ -85,6 +87,9 @@ class TransactionClient:
         self._is_broken = False
         # Why it is of no more use.
         self.failure: Exception | None = None
+        # Of the transaction: for how long no broker was there for a request.
+        self._away_seconds = 0.0
+        self._away_since = inf
         self._transaction = CurrentTransaction()
         self._abort: TransactionAbort | None = None
         self._owner: TransactionOwner
@@ -93,6 +98,8 @@ class TransactionClient:
     def add_partitions(self, wanted: Iterable[PartitionId]) -> None:
         """Add partitions to the transaction, once the one before has ended."""
         partitions = tuple(sorted(wanted))
+        if not self._transaction.partitions:
+            self._away_seconds = 0.0
 
         def attempt() -> KafkaError | None:
             results = self._coordinator().add_partitions(partitions)
@@ -110,7 +117,7 @@ class TransactionClient:
             records.number(self._owner.producer_id, self._owner.epoch, number)
             records.close()
             self._numbers[partition] += records.count
-        written = _Written(batches, [])
+        written = _Written(self._cluster.now(), batches, [])
         self._unacknowledged.append(written)
         # What is sent now would overtake what has to be sent again.
         if not self._is_broken:
@@ -118,6 +125,11 @@ class TransactionClient:
                 written.asked.extend(self._send(batches))
             except (OSError, KafkaError) as error:
                 self._break(error)
+
+    @property
+    def away_seconds(self) -> float:
+        """For how long no broker was there for a request of the transaction."""
+        return self._away_seconds + max(0.0, self._cluster.now() - self._away_since)
 
     @property
     def unacknowledged(self) -> int:
@@ -196,12 +208,14 @@ class TransactionClient:
         """Repeat a request to the coordinator until it is done."""
         attempts = self._cluster.attempts(seconds, self._check)
         while True:
+            began = self._cluster.now()
             try:
                 error: Exception | None = attempt()
             except (OSError, KafkaError) as broken:
                 error = broken
                 self._require_answer(broken)
                 self.close()
+            self._note_attempt(error, began)
             if error is None:
                 return
             self._require_repeatable(error)
@@ -277,7 +291,8 @@ class TransactionClient:
     def _break(self, error: Exception) -> None:
         """Have everything written again that is not acknowledged, if `error` allows that."""
         self._require_answer(error)
-        batches = self._unacknowledged[0].batches
+        began, batches, _ = self._unacknowledged[0]
+        self._note_attempt(error, began)
         if not (isinstance(error, _TOO_LARGE) and any(one.count > 1 for one in batches)):
             self._require_repeatable(error)
         _log(error)
@@ -297,6 +312,7 @@ class TransactionClient:
                 first.setdefault(records.partition_id, records)
             outcome: dict[EncodedBatch, int] = {}
             error: Exception | None = None
+            began = self._cluster.now()
             try:
                 self._cluster.refresh({topic for topic, _ in first})
                 outcome = self._outcome(self._send(list(first.values())))
@@ -305,6 +321,7 @@ class TransactionClient:
                 error = broken
                 self._require_answer(broken)
                 self.close()
+            self._note_attempt(error, began)
             rest = [part for one in left for part in self._rest_of(one, outcome)]
             if error is not None and rest == left:
                 self._require_repeatable(error)
@@ -339,6 +356,14 @@ class TransactionClient:
             return records.halves()
         self._require_repeatable(error)
         return [records]
+
+    def _note_attempt(self, error: Exception | None, began: float) -> None:
+        """Note whether a broker was there for a request that began at a moment."""
+        if error is not None and action_of(error) is Action.REFRESH:
+            self._away_since = min(self._away_since, began)
+            return
+        self._away_seconds += max(0.0, began - self._away_since)
+        self._away_since = inf
 
     def _require_answer(self, error: Exception) -> None:
         """Fail if a request may still arrive."""

@@ -12,19 +12,31 @@ from tests.simulation.verdict import check_alike, scenario, undisturbed
 
 STORY = Story((Transaction((Change("orders", "c", 1, "text"),)),))
 # The first one of each pipeline is its claim, the second one has the transaction.
-SECOND_COMMITS = (2, 4, 6, 8)
+SECOND_CALLS = (2, 4, 6, 8)
+# Batches are written again: then Kafka has aborted their transaction.
+SECOND_BATCHES = (2, 5, 8, 11)
 
 
-def test_a_transaction_meets_one_outage_after_the_other() -> None:
+@pytest.mark.parametrize(
+    ("call", "numbers"),
+    [
+        (Call.ADD, SECOND_CALLS),
+        (Call.PRODUCE, SECOND_BATCHES),
+        (Call.COMMIT, SECOND_CALLS),
+    ],
+)
+def test_a_transaction_meets_one_outage_after_the_other(
+    call: Call, numbers: tuple[int, ...]
+) -> None:
     chosen = scenario(STORY)
-    world = prepare(chosen.servers, AtCalls(Call.COMMIT, Fault.OUTAGE, *SECOND_COMMITS))
+    world = prepare(chosen.servers, AtCalls(call, Fault.OUTAGE, *numbers))
     finish(world)
     check_alike(world.broker, undisturbed(chosen))
 
 
 def test_a_transaction_that_kafka_aborts_twice_is_named() -> None:
     chosen = scenario(STORY)
-    world = prepare(chosen.servers, AtCalls(Call.COMMIT, Fault.STALL, *SECOND_COMMITS))
+    world = prepare(chosen.servers, AtCalls(Call.COMMIT, Fault.STALL, *SECOND_CALLS))
     with pytest.raises(SinkRefused) as caught:
         finish(world)
     assert caught.value.text == (

@@ -111,6 +111,8 @@ class Pipeline:
                 self._lose(self._committing)
             seconds = self._clock.monotonic() - self._schedule.batch_started
             outlasted = seconds >= self._transaction_seconds_max
+            # If Kafka was not there, the transaction itself was not too slow.
+            is_slow = seconds - self._sink.away_seconds >= self._transaction_seconds_max
             # An open transaction holds back every read_committed consumer. If a stop was requested,
             # no other run would take it over, so abort it here.
             self._sink.abandon()
@@ -120,13 +122,7 @@ class Pipeline:
             if isinstance(error, EventError):
                 raise errors.DecodeError(run_errors.NOT_PUBLISHED, why=error) from error
             latest = self._delivery.latest_id
-            # If Kafka did not answer, the transaction itself was not too slow.
-            if (
-                isinstance(error, errors.SinkUnavailable)
-                and error.answered
-                and latest
-                and outlasted
-            ):
+            if isinstance(error, errors.SinkUnavailable) and error.answered and latest and is_slow:
                 raise errors.TransactionOutlasted(
                     run_errors.OUTLASTED, latest, seconds, why=error
                 ) from error

@@ -118,6 +118,11 @@ class KafkaSink(record_batch.BatchReceiver):
         """Bytes of records that Kafka has not acknowledged yet."""
         return self._producer.in_flight_bytes + self.target.open_bytes
 
+    @property
+    def away_seconds(self) -> float:
+        """For how long no broker was there for a request of the last transaction."""
+        return self._producer.away_seconds
+
     def recover(self, *, claimed: bool = False) -> recovery.RecoveredState:
         """Return what earlier runs committed.
 
