@@ -196,6 +196,8 @@ def _strike(
             server.kill()
             time.sleep(dice.uniform(*_AWAY_SECONDS))
             server.start()
+        if struck.total() % 10 == 0:
+            print(f"{struck.total()} of {kills} kills", file=sys.stderr, flush=True)
     return struck
 
 
