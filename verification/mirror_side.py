@@ -33,7 +33,7 @@ from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables.mirror_metadata import MODE_PROPERTY
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.quarantine_files import QuarantineFiles
-from stream_jobs.tables.shard_table import shard_of_file
+from stream_jobs.tables.shard_view import shard_of_file
 from verification import verify_errors
 from verification.checksums import Checksums
 from verification.digests import Digest, places_of, row_digests

@@ -17,7 +17,7 @@ from stream_jobs.settings import Settings as JobSettings
 from stream_jobs.tables.mirror_metadata import SHARD_PROPERTY, TABLE_PROPERTY
 from stream_jobs.tables.mirror_table import mirror_path
 from stream_jobs.tables.shard_columns import ShardList
-from stream_jobs.tables.shard_table import shard_lists, shard_of_file
+from stream_jobs.tables.shard_view import shard_lists, shard_of_file
 from stream_jobs.tables.table_options import TableOptionsResolver
 from verification import verify_errors
 from verification.report import Difference, TableResult

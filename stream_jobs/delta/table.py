@@ -45,6 +45,16 @@ class TableCommit:
     since: Moment | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedCommit:
+    """A change that is ready to be written as the next version, or as a part of it."""
+
+    actions: Sequence[dict[str, Any]]
+    bytes: int  # of its data files
+    changes_rows: bool
+    seconds: float  # that it took to prepare it
+
+
 @dataclass(slots=True)
 class CommitCosts:
     """What commits have cost."""
@@ -109,7 +119,7 @@ class DeltaTable:
         content = log.commit(0, "CREATE TABLE", actions)
         state.replay(0, content)
         table = cls(log, state.snapshot())
-        table._count(began, len(content), changes_rows=False)
+        table._count(time.monotonic() - began, len(content), changes_rows=False)
         return table
 
     @property
@@ -176,29 +186,48 @@ class DeltaTable:
 
         `operation` is a word for the table's history. Raises CommitConflict if another writer has
         committed this version, or overwritten the one before: then refresh, and find out whether
-        the change still fits (`Snapshot.same_rows`). Raises MirrorError if `change` names files
-        that are not in the current version, if the table has lost features, if a deletion vector is
-        damaged, or if the storage fails.
+        the change still fits (`Snapshot.same_rows`). Raises MirrorError as `prepare`, or if the
+        storage fails.
         """
+        return self.write([self.prepare(change)], operation, change.note)
+
+    def prepare(self, change: TableCommit) -> PreparedCommit:
+        """Return what `change` adds to the next version, and write its deletion vectors.
+
+        Raises MirrorError if `change` names files that are not in the current version, if the table
+        has lost features, if a deletion vector is damaged, or if the storage fails.
+        """
+        began = time.monotonic()
         self.snapshot.features.refuse_missing(self.path)
+        actions = list(self._actions(change))
+        size = sum(file.size for file in change.new)
+        return PreparedCommit(actions, size, change.data_change, time.monotonic() - began)
+
+    def write(self, parts: Sequence[PreparedCommit], operation: str, note: str) -> Snapshot:
+        """Write the next version, which has all of `parts`, and return it.
+
+        They were prepared after the current version, and no two of them concern one file or one
+        domain. Raises as `commit`; the version may be there if the storage fails.
+        """
         began = time.monotonic()
         version = self.snapshot.version + 1
         if self._is_overwritten():
             raise CommitConflict(delta_errors.COMMIT_CONFLICT, path=self.path, version=version - 1)
-        actions = list(self._actions(change))
-        content = self._log.commit(version, operation, actions, change.note)
+        actions = [action for part in parts for action in part.actions]
+        content = self._log.commit(version, operation, actions, note)
         state = SnapshotBuilder.after(self.path, self.snapshot)
         state.replay(version, content)
         self.snapshot = state.snapshot()
         self._last_commit = content
-        size = len(content) + sum(file.size for file in change.new)
-        self._count(began, size, changes_rows=change.data_change)
+        size = len(content) + sum(part.bytes for part in parts)
+        seconds = time.monotonic() - began + sum(part.seconds for part in parts)
+        self._count(seconds, size, changes_rows=any(part.changes_rows for part in parts))
         return self.snapshot
 
-    def _count(self, began: float, size: int, *, changes_rows: bool) -> None:
+    def _count(self, seconds: float, size: int, *, changes_rows: bool) -> None:
         costs = self._costs
         costs.commits += 1
-        costs.seconds += time.monotonic() - began
+        costs.seconds += seconds
         costs.bytes += size
         if changes_rows:
             costs.changed_ms = now()

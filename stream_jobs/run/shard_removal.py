@@ -29,7 +29,7 @@ from stream_jobs.tables.merged_table import MergedTable
 from stream_jobs.tables.mirror_metadata import TABLE_PROPERTY
 from stream_jobs.tables.mirror_table import FOREIGN
 from stream_jobs.tables.shard_columns import ShardList
-from stream_jobs.tables.shard_table import shard_lists, shard_of_file
+from stream_jobs.tables.shard_view import shard_lists, shard_of_file
 
 # A bucket answers slowly, but many questions at the same time.
 _THREADS: Final = 16

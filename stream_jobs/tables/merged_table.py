@@ -33,10 +33,10 @@ from stream_jobs.errors import (
 )
 from stream_jobs.pipeline_folder import has_other_folder
 from stream_jobs.source.table_schema import Shard, TableSchema
-from stream_jobs.tables import mirror_metadata, shard_table
+from stream_jobs.tables import mirror_metadata, shard_table, shard_view
 from stream_jobs.tables.column_changes import ColumnChange
 from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
-from stream_jobs.tables.shared_delta import TURN, SharedDelta
+from stream_jobs.tables.shared_delta import TRIES, TURN, SharedDelta
 
 # The part of the retention after which a table is read again that other processes write.
 SEEN_SHARE: Final = 0.25
@@ -102,7 +102,7 @@ class MergedTable:
 
     def _refuse_taken(self, snapshot: Snapshot, shard: Shard, table: str, path: str) -> None:
         """Raise MirrorError if the shard is another table, or the table another shard."""
-        for value, known in shard_table.shard_lists(snapshot).items():
+        for value, known in shard_view.shard_lists(snapshot).items():
             owner = known.properties[mirror_metadata.TABLE_PROPERTY]
             is_ours = self._is_ours(known, shard.prefix)
             is_same = is_ours and owner == table
@@ -155,7 +155,7 @@ class MergedTable:
             if (shared := self._load()) is None:
                 return
             shared.await_turn()
-            lists = shard_table.shard_lists(shared.delta.snapshot)
+            lists = shard_view.shard_lists(shared.delta.snapshot)
             values = {value for value, each in lists.items() if is_chosen(each)}
             if values:
                 check()
@@ -278,7 +278,7 @@ class MergedTable:
             # A newer process of the pipeline goes on with it.
             version = snapshot.version
             raise ShardOvertaken(delta_errors.COMMIT_CONFLICT, path=self.path, version=version)
-        lists = shard_table.shard_lists(snapshot)
+        lists = shard_view.shard_lists(snapshot)
         if not lists:
             # The last shard has left.
             metadata = metadata.with_properties(_properties(schema, mode))
@@ -311,7 +311,7 @@ class MergedTable:
 
 def _repeated(commit: Callable[[], None]) -> None:
     """Call `commit` until no other writer comes in between; raises CommitConflict at some time."""
-    for _ in range(shard_table.TRIES - 1):
+    for _ in range(TRIES - 1):
         try:
             commit()
         except ShardOvertaken:
@@ -324,7 +324,7 @@ def _repeated(commit: Callable[[], None]) -> None:
 
 
 def _has(snapshot: Snapshot, shard: Shard) -> bool:
-    return shard_table.LISTS + shard.value in snapshot.domains
+    return shard_view.LISTS + shard.value in snapshot.domains
 
 
 def _properties(schema: TableSchema, mode: Mode) -> dict[str, str]:
@@ -347,8 +347,8 @@ def _domains(schema: TableSchema, columns: Sequence[Column], progress: str) -> d
     assert shard is not None
     own = mirror_metadata.shard_properties(mirror_metadata.properties_of(schema))
     return {
-        shard_table.LISTS + shard.value: ShardList.of(columns, own).write(),
-        shard_table.PROGRESS + shard.value: progress,
+        shard_view.LISTS + shard.value: ShardList.of(columns, own).write(),
+        shard_view.PROGRESS + shard.value: progress,
     }
 
 

@@ -8,25 +8,23 @@ A file belongs to one shard. A `ShardTable` shows the files of a shard, its colu
 progress. So all that applies changes to a mirror applies them to a shard, and touches no row of
 another one: a truncate, a copy, a lookup of keys, a compaction.
 
-*Commits* are versions of the one Delta table, one after the other. A commit of another shard in
-between, or of another program, does not matter, unless it has changed what this one builds upon:
-the files of the shard, the types of columns, or all files, if they are written again. Then the
-shard is overtaken, and its round is run again.
-
-*Domains* of the log hold for each shard its list (`ShardList`) and its progress.
+*Commits* are versions of the one Delta table, one after the other; those that wait at the same
+time share one (`group_commit.py`). A commit of another shard in between, or of another program,
+does not matter, unless it has changed what this one builds upon: the files of the shard, the types
+of columns, or all files, if they are written again. Then the shard is overtaken, and its round is
+run again.
 """
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Final
 
 from stream_jobs.delta.actions import DataFile, Metadata
 from stream_jobs.delta.columns import Column
-from stream_jobs.delta.log import Log, LogListing, Moment
+from stream_jobs.delta.log import Log, LogListing
 from stream_jobs.delta.snapshot import Snapshot
-from stream_jobs.delta.table import DeltaTable, TableCommit
+from stream_jobs.delta.table import CommitCosts, DeltaTable, PreparedCommit, TableCommit
 from stream_jobs.errors import (
     CommitConflict,
     MirrorError,
@@ -38,53 +36,18 @@ from stream_jobs.source.column_types import ColumnType, holds_all_values
 from stream_jobs.source.table_schema import TableSchema
 from stream_jobs.tables import mirror_metadata
 from stream_jobs.tables.column_changes import ColumnChange
+from stream_jobs.tables.group_commit import write_in_group
 from stream_jobs.tables.shard_columns import ColumnUnion, ShardList
-from stream_jobs.tables.shared_delta import TURN, SharedDelta
-
-LISTS: Final = f"{mirror_metadata.DOMAIN}/shard/"
-PROGRESS: Final = f"{mirror_metadata.DOMAIN}/progress/"
-
-# So often another writer may be faster.
-TRIES: Final = 20
-
-
-def shard_lists(whole: Snapshot) -> dict[str, ShardList]:
-    """Return what a mirror knows about its shards, by their values; empty for other mirrors."""
-    return {
-        domain.removeprefix(LISTS): ShardList.read(text)
-        for domain, text in whole.domains.items()
-        if domain.startswith(LISTS)
-    }
-
-
-def shard_of_file(whole: Snapshot, file: DataFile) -> str | None:
-    """Return the shard that a file of a mirror belongs to."""
-    return file.partition_values.get(shard_column(whole.metadata).physical_name)
-
-
-def shard_snapshot(whole: Snapshot, shard: str) -> Snapshot:
-    """Return a version of a mirror as its shard with this value sees it.
-
-    Raises KeyError if the version does not have it.
-    """
-    own = ShardList.read(whole.domains[LISTS + shard])
-    metadata = replace(
-        whole.metadata,
-        columns=own.columns_in(whole.metadata),
-        configuration={**whole.configuration, **own.properties},
-        partition_columns=whole.metadata.partition_columns[1:],
-    )
-    files = {
-        path: file for path, file in whole.files.items() if shard_of_file(whole, file) == shard
-    }
-    domains = {mirror_metadata.DOMAIN: whole.domains[PROGRESS + shard]}
-    return replace(whole, metadata=metadata, files=files, domains=domains)
-
-
-def shard_column(metadata: Metadata) -> Column:
-    """Return the column of a mirror that says which shard a row belongs to."""
-    name = metadata.configuration[mirror_metadata.SHARD_PROPERTY]
-    return next(column for column in metadata.columns if column.name == name)
+from stream_jobs.tables.shard_view import (
+    LISTS,
+    PROGRESS,
+    files_by_shard,
+    shard_column,
+    shard_lists,
+    shard_of_file,
+    shard_snapshot,
+)
+from stream_jobs.tables.shared_delta import TRIES, TURN, CommitNote, ShardCommit, SharedDelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +61,7 @@ class ShardLog(Log):
         whole = Log.load_version(self, version, listing)
         if LISTS + self.shard not in whole.domains:
             raise MirrorError(delta_errors.VERSION_MISSING, path=self.path, version=version)
-        return shard_snapshot(whole, self.shard)
+        return shard_snapshot(whole, self.shard, files_by_shard(whole).get(self.shard, {}))
 
 
 class ShardTable(DeltaTable):
@@ -110,7 +73,7 @@ class ShardTable(DeltaTable):
         self._shard = shard
         self._base = shared.delta.snapshot
         log = ShardLog(shared.delta.storage, shared.delta.path, shard)
-        super().__init__(log, shard_snapshot(self._base, shard))
+        super().__init__(log, self._seen(self._base))
 
     @property
     def whole(self) -> DeltaTable:
@@ -193,28 +156,22 @@ class ShardTable(DeltaTable):
         `change` builds upon, or could have deleted its files: then CommitConflict is raised. Raises
         ShardOvertaken if a shard of this process has changed it, else as for a table alone.
         """
-        conflict: CommitConflict | None = None
-        with self._shared.lock:
-            base = self._base
-            for _ in range(TRIES):
-                self._shared.await_turn()
-                self._refuse_late(change)
-                try:
-                    self._commit(base, change, operation)
-                except ShardOvertaken as error:
-                    if conflict is None:
-                        raise
-                    raise conflict from error
-                except CommitConflict as error:
-                    conflict = error
-                    self._shared.delta.refresh()
-                else:
-                    return self.snapshot
-        assert conflict is not None
-        raise conflict
+        base = self._base
+        own = ShardCommit(
+            self._shard,
+            operation,
+            [file.path for file in change.new],
+            _note(change),
+            change.metadata is not None,
+            lambda: self._prepared(base, change),
+            self._adopt_version,
+        )
+        write_in_group(self._shared, own)
+        return self.snapshot
 
-    def _commit(self, base: Snapshot, change: TableCommit, operation: str) -> None:
-        """Write the next version, with a change of the shard as it was in the version `base`."""
+    def _prepared(self, base: Snapshot, change: TableCommit) -> PreparedCommit:
+        """Return what the next version gets for a change of the shard as it was in `base`."""
+        self._refuse_late(change)
         self._catch_up()
         whole = self._shared.delta
         values = {shard_column(whole.snapshot.metadata).physical_name: self._shard}
@@ -229,13 +186,10 @@ class ShardTable(DeltaTable):
             metadata = self._united(base, change.metadata)
             own = mirror_metadata.shard_properties(change.metadata.configuration)
             domains[LISTS + self._shard] = ShardList.of(change.metadata.columns, own).write()
-        change = replace(change, new=new, domains=domains, metadata=metadata)
-        if self._shared.ends_turn(is_mine=metadata is not None):
-            change = replace(change, removed_domains=(TURN,))
-        began = Moment.here()
-        whole.commit(change, operation)
-        self._shared.put = began
-        self._add_costs(whole.take_costs())
+        return whole.prepare(replace(change, new=new, domains=domains, metadata=metadata))
+
+    def _adopt_version(self, costs: CommitCosts) -> None:
+        self._add_costs(costs)
         self._adopt()
 
     def _refuse_late(self, change: TableCommit) -> None:
@@ -291,7 +245,7 @@ class ShardTable(DeltaTable):
             return
         if LISTS + self._shard not in newest.domains:
             raise self._overtaken()
-        now = shard_snapshot(newest, self._shard)
+        now = self._seen(newest)
         # Another process of the same pipeline may have gone on with its progress alone.
         is_ours = now.domains == self.snapshot.domains and now.same_rows(self.snapshot)
         if not is_ours or _types(now.metadata, self.snapshot.metadata):
@@ -300,7 +254,10 @@ class ShardTable(DeltaTable):
 
     def _adopt(self) -> None:
         self._base = self._shared.delta.snapshot
-        self.snapshot = shard_snapshot(self._base, self._shard)
+        self.snapshot = self._seen(self._base)
+
+    def _seen(self, newest: Snapshot) -> Snapshot:
+        return shard_snapshot(newest, self._shard, self._shared.files_of(self._shard))
 
     def _overtaken(self) -> ShardOvertaken:
         version = self._shared.delta.snapshot.version
@@ -354,3 +311,8 @@ def _types(one: Metadata, other: Metadata) -> bool:
     """Return whether a column that both have has two types."""
     types = {column.field_id: column.type for column in other.columns}
     return any(types.get(c.field_id, c.type) != c.type for c in one.columns)
+
+
+def _note(change: TableCommit) -> CommitNote:
+    last = mirror_metadata.Progress.read(change.domains[mirror_metadata.DOMAIN]).last
+    return CommitNote(() if last is None else (last.seq,), change.note)

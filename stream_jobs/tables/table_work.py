@@ -98,6 +98,8 @@ class Rounds:
         results = results_by_topic(self._run(tasks) if tasks else ())
         phases["tasks"] += time.monotonic() - at
         at = time.monotonic()
+        # Shards of one mirror follow each other, and share versions of its table.
+        pending = sorted(pending, key=lambda work: work.path)
         done = [pool.submit(_finished, work, results.get(work.topic, [])) for work in pending]
         # A stop ends those that wait for another process. The others are committed.
         wait(done)
@@ -173,6 +175,12 @@ class TableWork:
     def topic(self) -> str:
         """The topic of the table."""
         return self._state.topic
+
+    @property
+    def path(self) -> str:
+        """The path of the mirror; empty without one."""
+        own = self._state.mirror
+        return "" if own is None else own.delta.path
 
     @property
     def is_keyless(self) -> bool:

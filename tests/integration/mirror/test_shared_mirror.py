@@ -30,7 +30,7 @@ from stream_jobs.tables import merged_table
 from stream_jobs.tables.mirror_metadata import PREFIX_PROPERTY
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.quarantine_files import resume
-from stream_jobs.tables.shard_table import shard_lists
+from stream_jobs.tables.shard_view import shard_lists
 from tests.foundation.errors.texts import text_of
 from tests.integration.ended_topics import end_topics
 from tests.integration.mirror import conftest

@@ -34,7 +34,7 @@ from stream_jobs.tables.column_changes import all_columns
 from stream_jobs.tables.merged_table import MergedTable
 from stream_jobs.tables.mirror_metadata import DOMAIN
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles
-from stream_jobs.tables.shard_table import shard_lists
+from stream_jobs.tables.shard_view import shard_lists
 from tests.foundation.errors.texts import text_of
 from tests.stream_jobs.run.test_claims import settings_of
 from tests.stream_jobs.tables.test_shard_commits import COLUMNS, commit, progress

@@ -27,7 +27,7 @@ from stream_jobs.pipeline_folder import owner_path
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import Shard, TableOptions, TableSchema
 from stream_jobs.source.topics import BrokerConfig
-from stream_jobs.tables import merged_table, shard_table, shared_delta
+from stream_jobs.tables import merged_table, shard_view, shared_delta
 from stream_jobs.tables.column_changes import all_columns
 from stream_jobs.tables.maintenance import ChangedTable, TableMaintenance
 from stream_jobs.tables.merged_table import MergedTable
@@ -201,7 +201,7 @@ def test_a_shard_that_names_no_pipeline_is_one_of_the_first(tmp_path: Path) -> N
     assert caught.value.code is shard_errors.SHARD_TWICE
     whole = DeltaTable.open(LocalStorage(str(tmp_path)), PATH)
     assert whole is not None
-    prefixes = {value: own.prefix for value, own in shard_table.shard_lists(whole.snapshot).items()}
+    prefixes = {value: own.prefix for value, own in shard_view.shard_lists(whole.snapshot).items()}
     assert prefixes == {"eu": None, "us": "b"}
 
 
@@ -410,7 +410,7 @@ def test_shards_join_and_leave_when_all_files_are_written_again(
 
     require_waits_for_turn(eu, go_on)
     values = {"eu"} if leaves else {"eu", "us", "new"}
-    assert shard_table.shard_lists(eu.whole.refresh()).keys() == values
+    assert shard_view.shard_lists(eu.whole.refresh()).keys() == values
 
 
 @pytest.mark.parametrize("leaves", [False, True])
