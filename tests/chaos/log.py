@@ -37,6 +37,6 @@ class Log(ABC):
     def stop(self, *, keep_data: bool) -> None:
         """End; what it holds can be kept in its folder."""
 
-    def is_served_by(self, pid: int) -> bool:  # noqa: ARG002 - a broker is a process of its own
-        """Return whether a process of the connector answers for the log."""
-        return False
+    def answers_without(self, pid: int) -> bool:  # noqa: ARG002 - a broker is a process of its own
+        """Return whether the log answers while a process of the connector is stopped."""
+        return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 from typing import TYPE_CHECKING, Any
 
 from connector.kafka.folder import door
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 # Of a process at the other end of a socket: its id, user and group.
 _CREDENTIALS = struct.Struct("3i")
+# So long may nobody serve.
+_SERVED_SECONDS = 3.0
+_LOOK_SECONDS = 0.05
 
 
 class LogFolder(Log):
@@ -65,5 +69,11 @@ class LogFolder(Log):
         pid, _, _ = _CREDENTIALS.unpack(facts)
         return int(pid)
 
-    def is_served_by(self, pid: int) -> bool:
-        return self.server_pid() == pid
+    def answers_without(self, pid: int) -> bool:
+        ends_at = time.monotonic() + _SERVED_SECONDS
+        while (server := self.server_pid()) is None:
+            # It may have been stopped when it had the lock, and did not listen yet.
+            if time.monotonic() > ends_at:
+                return False
+            time.sleep(_LOOK_SECONDS)
+        return server != pid

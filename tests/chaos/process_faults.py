@@ -39,7 +39,7 @@ def _second_connector(stage: Stage) -> None:
     try:
         stage.connector = stage.new_connector()
         # Nobody reaches a log whose server is stopped.
-        if not stage.log.is_served_by(older.pid):
+        if stage.log.answers_without(older.pid):
             stage.wait_until_streaming()
         time.sleep(stage.chance.uniform(0.0, 0.5))
     finally:

@@ -65,7 +65,7 @@ class Stage:
         self.defaults: dict[str, dict[str, Any]] = {}
         self.closed: list[Verdict] = []  # of generations that are over
         self._generation = 0
-        self._instances = 0
+        self._instances: list[Connector] = []
         self._marker = 0
 
     def start(self) -> None:
@@ -82,8 +82,9 @@ class Stage:
         """End everything that runs."""
         for writer in self.writers:
             writer.stop()
+        for connector in self._instances:
+            connector.kill()
         if self._instances:
-            self.connector.kill()
             self.reader.stop()
         self.log.stop(keep_data=keep_data)
         self.pair.stop()
@@ -109,9 +110,9 @@ class Stage:
 
     def new_connector(self) -> Connector:
         """Start one more instance."""
-        self._instances += 1
-        log = self.directory / "connector" / f"{self._instances:04d}.log"
-        return Connector(self.config, log)
+        log = self.directory / "connector" / f"{len(self._instances) + 1:04d}.log"
+        self._instances.append(Connector(self.config, log))
+        return self._instances[-1]
 
     def check(self) -> None:
         """Raise ChaosFailure when something that must run does not, or a record is wrong."""
