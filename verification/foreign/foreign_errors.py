@@ -73,9 +73,7 @@ TABLE_CHANGED = ErrorCode(
     "table {table} was changed by {statement} while it was compared, or a moment before",
     "compare it again",
     end=End.COMMAND,
-    cause="Rows before and after such a statement have other columns. MariaDB, and MySQL before "
-    "8.0.1, do not log when it was committed: there, this is also said if that was within --lag "
-    "before the comparison.",
+    cause="Rows before and after such a statement have other columns.",
     example={"statement": "ALTER TABLE"},
 )
 COLUMN_GONE = ErrorCode(

@@ -21,13 +21,15 @@ from connector.binlog.events.mariadb import MariadbGtidEvent
 from connector.binlog.events.query import QueryEvent
 from connector.binlog.events.rows import RowsEvent
 from connector.binlog.events.transaction import AnonymousGtidEvent, GtidEvent, XaPrepareEvent
+from connector.binlog.header import file_number
 from connector.binlog.statement import Statement, StatementKind, statement_of
 from connector.binlog.transactions.transaction import Transaction
+from connector.stream.snapshot.watermark import LogPosition
 from stream_jobs.errors import MirrorError
 from verification.digests import Digest
 from verification.foreign import foreign_errors
 from verification.foreign.logged_rows import LoggedImages, LoggedRows
-from verification.foreign.row_states import UNKNOWN, Change, KeyStates, Value
+from verification.foreign.row_states import UNKNOWN, Change, DefinitionMoment, KeyStates, Value
 
 _US: Final = 1_000_000
 # CREATE TABLE IF NOT EXISTS is logged also if there is a table; others begin without rows.
@@ -55,15 +57,15 @@ class LogStates:
         wanted: frozenset[Digest],
         *,
         ignores_case: bool,
-        described_us: int = 0,
+        described: DefinitionMoment | None = None,
     ) -> None:
         """Read the table `names`, a database and a table; `ignores_case` as for `statement_on`.
 
-        A statement that was committed before `described_us` has given it its columns.
+        `described` is when its columns were read; None: before all that is in the log.
         """
         self.names = names
         self._ignores_case = ignores_case
-        self._described_us = described_us
+        self._described = described or DefinitionMoment(0)
         # The time since which the log has the rows with these columns, if it is a later one.
         self.reach_us = 0
         self._rows = rows
@@ -132,7 +134,7 @@ class LogStates:
         elif altered is not None:
             self._rows.restart()
             altered(statement)
-        elif change.committed_us < self._described_us:
+        elif self._described.is_after(change):
             self._begin_again(change)
         else:
             facts = {"table": ".".join(self.names), "statement": statement.kind.value}
@@ -145,7 +147,7 @@ class LogStates:
         self._of_all.clear()
         # Their end tells nothing of rows that are forgotten.
         self._prepared.clear()
-        self.reach_us = change.committed_us
+        self.reach_us = min(change.committed_us, self._described.time_us)
 
     def _roll_back(self, change: Change) -> None:
         """Forget what rows of a transaction are: those before a savepoint are asked for, too."""
@@ -238,7 +240,8 @@ def change_of(transaction: Transaction, committed_us: int, end_us: int) -> Chang
     logged = int(transaction.timestamp.timestamp() * _US)
     gtid = transaction.gtid
     place = f"{transaction.file}:{transaction.position}" if gtid is None else str(gtid)
-    return Change(committed_us or end_us, place, committed_us or logged, gtid)
+    position = LogPosition(file_number(transaction.file), transaction.position)
+    return Change(committed_us or end_us, place, committed_us or logged, gtid, position)
 
 
 def with_times(events: Iterator[Event], times: dict[tuple[str, int], int]) -> Iterator[Event]:

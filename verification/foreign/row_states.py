@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
 from connector.binlog.gtid import Gtid, MariadbGtid
+from connector.stream.snapshot.watermark import LogPosition
 from verification.digests import Digest
 from verification.foreign.tolerance import NearRow
 
@@ -33,6 +34,7 @@ class Change(NamedTuple):
     place: str  # the GTID, or FILE:POSITION
     logged_us: int  # the time in the log
     gtid: Gtid | MariadbGtid | None = None
+    position: LogPosition | None = None  # where its transaction begins in the log
 
     @property
     def has_commit_time(self) -> bool:
@@ -44,6 +46,19 @@ class Change(NamedTuple):
         """The time in the log, as ISO 8601."""
         at = datetime.fromtimestamp(self.logged_us / _US, UTC)
         return at.isoformat(timespec="milliseconds")
+
+
+class DefinitionMoment(NamedTuple):
+    """When the definition of a table was read: its columns are those after all earlier changes."""
+
+    time_us: int  # by the clock of the source, in microseconds since 1970
+    log_end: LogPosition | None = None  # before `time_us`, if the log has no times of commits
+
+    def is_after(self, change: Change) -> bool:
+        """Return whether a change was committed before."""
+        if self.log_end is None:
+            return change.committed_us < self.time_us
+        return change.position is not None and change.position < self.log_end
 
 
 @dataclass(slots=True)

@@ -34,8 +34,6 @@ from verification.foreign.source_server import SourceServer
 from verification.shared_looks import SharedLook
 
 _US: Final = 1_000_000
-# Older servers, and MariaDB, log when a statement began.
-_HAS_COMMIT_TIMES: Final = (8, 0, 1)
 # Clocks of servers go in steps, and old logs have whole seconds.
 _MARGIN_SECONDS: Final = 2
 # A beginning of the log serves tables that want to begin up to so long after it: to look for
@@ -343,7 +341,7 @@ def log_since(server: SourceServer, since: float) -> tuple[StartPoint, int]:
             gtids = log_head(connection, file).gtid_set if identity.gtid else None
             point = StartPoint(identity.flavour, gtids, file, FIRST_POSITION)
         else:
-            if identity.flavour == "mysql" and identity.version_number >= _HAS_COMMIT_TIMES:
+            if server.logs_commit_times:
                 return point, int(since * _US)
         # Before the point, a long statement may have been committed that began before `since`.
         (row,) = connection.query("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) AS now")

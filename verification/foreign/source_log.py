@@ -49,7 +49,7 @@ class SourceLog:
         self._names = source.schema.database, source.schema.table
         self._rows = LoggedRows(source.selected.schema, mapping)
         # The definition of the table may be older than the lag.
-        self._since = min(log.since(), source.described_us / _US - _MARGIN_SECONDS)
+        self._since = min(log.since(), source.described.time_us / _US - _MARGIN_SECONDS)
         self._position = ""
         self._states = self._new_states(frozenset())
 
@@ -167,5 +167,5 @@ class SourceLog:
             self._rows,
             wanted,
             ignores_case=ignores_case,
-            described_us=self._source.described_us,
+            described=self._source.described,
         )

@@ -36,8 +36,8 @@ class SourceRows:
         self.server = server
         self.patience = server.patience
         self.pace = server.pace
-        # In microseconds since 1970: what is altered later is in the log since then.
-        self.described_us = server.time_us()
+        # What is altered later is in the log since then.
+        self.described = server.definition_moment()
         self._table = table = ServerTable(server.session, name)
         # It reads rows; one thread uses it.
         self.session = server.reading_session()

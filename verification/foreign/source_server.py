@@ -11,9 +11,11 @@ from connector.foundation.settings.sections import (
 )
 from connector.stream.snapshot.copy_requests import names_ignore_case
 from connector.stream.snapshot.source_pace import SourcePace
+from connector.stream.snapshot.watermark import log_end
 from connector.stream.source.select_session import SelectSession
 from verification.checksums import lender_of
 from verification.foreign.noted_moments import NotedMoments
+from verification.foreign.row_states import DefinitionMoment
 from verification.patience import Patience
 from verification.same_server import SameServer
 from verification.shared_looks import SharedLook
@@ -21,6 +23,8 @@ from verification.shared_session import LentSession, SharedSession
 from verification.source_moment import SourceMoment, read_moment
 
 _CLOSED: Final = "the run has ended"
+# Older servers, and MariaDB, log when a statement began.
+_HAS_COMMIT_TIMES: Final = (8, 0, 1)
 
 
 class SourceServer:
@@ -78,6 +82,17 @@ class SourceServer:
         """Return the time of the server's clock, in microseconds since 1970."""
         (row,) = self.session.query("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED) AS t")
         return int(row["t"] or 0)
+
+    @cached_property
+    def logs_commit_times(self) -> bool:
+        """Whether the log tells when transactions were committed."""
+        identity = self.session.identity
+        return identity.flavour == "mysql" and identity.version_number >= _HAS_COMMIT_TIMES
+
+    def definition_moment(self) -> DefinitionMoment:
+        """Return the moment now, before the definition of a table is read."""
+        end = None if self.logs_commit_times else log_end(self.session)
+        return DefinitionMoment(self.time_us(), end)
 
     def sums(self, sql: str, kind: Hashable) -> list[dict[str, str | None]]:
         """Return the rows of a statement, which counts in `found` those that it reads.

@@ -123,6 +123,21 @@ def test_a_transaction_of_one_phase_is_committed(table: ForeignTable) -> None:
     assert differing(table) == {3: "stale"}
 
 
+def test_a_table_that_was_altered_within_the_lag_is_compared(table: ForeignTable) -> None:
+    """Rows from before that may be what the target has, so it takes as long as the lag."""
+    table.execute(
+        "UPDATE orders SET note = 'older' WHERE id = 3",
+        "ALTER TABLE orders ADD COLUMN more VARCHAR(9) NOT NULL DEFAULT 'x' FIRST",
+    )
+    wrong = [row | {"note": "wrong"} if row["id"] == 7 else row for row in table.rows()]
+    foreign_tables.write(table.path, foreign_tables.typed(wrong))
+    table.execute("UPDATE orders SET note = 'newer' WHERE id = 3")
+    with comparison(table, lag_seconds=6.0) as check:
+        check.run()
+    found = {row.key["id"]: row.kind for row in check.result.differences}
+    assert found == {3: "stale", 7: "different"}
+
+
 @full_only
 def test_a_statement_that_began_long_before_its_commit_may_lag(
     mariadb_table: ForeignTable,

@@ -19,6 +19,7 @@ from connector.binlog.gtid import MariadbGtid
 from connector.binlog.header import EventHeader, EventType
 from connector.reader import open_binlog
 from connector.stream.envelope.schemas.table_schema import TableSchema
+from connector.stream.snapshot.watermark import LogPosition
 from stream_jobs.errors import MirrorError
 from stream_jobs.source import table_schema as mirrored
 from stream_jobs.source.sequence import PackedSequence
@@ -30,7 +31,7 @@ from verification.foreign.column_mapping import ColumnMapping, ColumnNames, Colu
 from verification.foreign.forms import forms_of
 from verification.foreign.log_states import LogStates
 from verification.foreign.logged_rows import LoggedRows
-from verification.foreign.row_states import UNKNOWN, KeyStates
+from verification.foreign.row_states import UNKNOWN, DefinitionMoment, KeyStates
 from verification.foreign.shared_log import TableReading, read_log
 
 KEY = (1, 2)
@@ -116,7 +117,7 @@ def test_an_xa_transaction_ends_no_other_one() -> None:
     assert KEY in states_of("*ab", "XA ROLLBACK X'6163',X'',1")
 
 
-def states_of_log(log: LogFile, described_us: int = 0) -> dict[int, list[Any]]:
+def states_of_log(log: LogFile, described: DefinitionMoment | None = None) -> dict[int, list[Any]]:
     """Return the states of rows of db.t, by their ids; a row by its name."""
     columns = (column("id", "int", key=1), column("name", "varchar", charset="utf8mb4"))
     compared = mirrored.TableSchema("db", "t", "", PackedSequence(0, 0), columns)
@@ -137,7 +138,7 @@ def states_of_log(log: LogFile, described_us: int = 0) -> dict[int, list[Any]]:
     rows = dict(zip(mapping.values(every), every["name"].to_pylist(), strict=True))
     logged = LoggedRows(TableSchema("db", "t", "", columns, (0, 1)), mapping)
     wanted = frozenset(keys)
-    states = LogStates(("db", "t"), logged, wanted, ignores_case=False, described_us=described_us)
+    states = LogStates(("db", "t"), logged, wanted, ignores_case=False, described=described)
     reading = TableReading(states, "binlog.000001:4")
     with TemporaryDirectory() as folder:
         (path := Path(folder, "binlog.000001")).write_bytes(log.data)
@@ -145,7 +146,8 @@ def states_of_log(log: LogFile, described_us: int = 0) -> dict[int, list[Any]]:
             read_log(iter(reader), END_US, [reading], ignores_case=False)
     if reading.failure is not None:
         raise reading.failure
-    assert states.reach_us in {0, END_US}
+    reach_us = END_US if described is None else min(END_US, described.time_us)
+    assert states.reach_us in {0, reach_us}
     return {
         keys[digest]: [rows.get(value, value) for value in own.values]  # type: ignore[arg-type]
         for digest, own in states.of_keys.items()
@@ -223,11 +225,27 @@ def test_states_begin_after_a_statement_that_was_there_before_the_columns_were_r
     log.gtid()
     log.query("ALTER TABLE t ADD COLUMN more INT")
     log.transaction((2, "b"))
-    assert states_of_log(log, END_US + 1) == {2: [None, "b"]}
+    after = DefinitionMoment(END_US + 1)
+    assert states_of_log(log, after) == {2: [None, "b"]}
     log.gtid()
     log.query("XA COMMIT X'61',X'',1")
     # The rows of its end are forgotten, so they may be any.
-    assert states_of_log(log, END_US + 1) == {2: [None, "b", UNKNOWN]}
+    assert states_of_log(log, after) == {2: [None, "b", UNKNOWN]}
     with pytest.raises(MirrorError) as raised:
-        states_of_log(log, END_US)
+        states_of_log(log, DefinitionMoment(END_US))
+    assert raised.value.code is foreign_errors.TABLE_CHANGED
+
+
+def test_without_times_of_commits_the_log_says_whether_a_statement_was_there_before() -> None:
+    """The statement counts as committed when the columns were read, not when it was seen."""
+    log = LogFile()
+    log.transaction((1, "a"))
+    begin = log.gtid()
+    log.query("ALTER TABLE t ADD COLUMN more INT")
+    end = len(log.data)
+    log.transaction((2, "b"))
+    assert states_of_log(log, DefinitionMoment(5, LogPosition(1, end))) == {2: [None, "b"]}
+    assert states_of_log(log, DefinitionMoment(5, LogPosition(2, 4))) == {2: [None, "b"]}
+    with pytest.raises(MirrorError) as raised:
+        states_of_log(log, DefinitionMoment(END_US + 1, LogPosition(1, begin)))
     assert raised.value.code is foreign_errors.TABLE_CHANGED

@@ -20,6 +20,7 @@ from tests.foundation.errors.texts import shown
 from verification import verify_errors
 from verification.foreign import shared_log
 from verification.foreign.column_mapping import ColumnMapping, ColumnNames
+from verification.foreign.row_states import DefinitionMoment
 from verification.foreign.shared_log import SharedLog
 from verification.foreign.source_log import SourceLog
 from verification.patience import Patience
@@ -48,7 +49,7 @@ def of_table(log: SharedLog) -> SourceLog:
     schema = mirrored.TableSchema("shop", "orders", "", PackedSequence(0, 0), ())
     source: Any = SimpleNamespace(
         schema=schema,
-        described_us=10**15,
+        described=DefinitionMoment(10**15),
         selected=SimpleNamespace(schema=TableSchema("shop", "orders", "", (), ())),
         patience=Patience(RetrySettings(), 60),
     )
