@@ -22,7 +22,7 @@ _BOTTOM: Final = 306
 # Between two phases, nothing is measured.
 _GAP_S: Final = 5
 _US: Final = 1000  # of a millisecond
-_TICKS_MS: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+_TICKS_MS: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 _TICK_S: Final = 10
 _WORDS: Final = {"alone": "alone", "sums adaptive": "default pace", "sums full": "full pace"}
 # Its ground is its own: a page may be dark where its reader's system is light.
