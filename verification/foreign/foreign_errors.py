@@ -73,7 +73,8 @@ TABLE_CHANGED = ErrorCode(
     "table {table} was changed by {statement} while it was compared, or a moment before",
     "compare it again",
     end=End.COMMAND,
-    cause="Rows before and after such a statement have other columns.",
+    cause="Rows before and after such a statement have other columns. With --certificate, this is "
+    "also said if it was committed within --lag before.",
     example={"statement": "ALTER TABLE"},
 )
 COLUMN_GONE = ErrorCode(
