@@ -403,6 +403,9 @@ class Loader:
         if new:
             self._tell("load_waits", tables=new, **errors.fields(problem))
         self._loads.note(topics, problem)
+        if problem.code == delta_errors.FOLDER_GONE:
+            for topic in topics:
+                self._loads.miss(topic, MirrorError(problem.code, **problem.facts))
         is_altered = problem.code in (load_errors.NO_SUCH_COLUMNS, delta_errors.COMMIT_CONFLICT)
         pause = _ALTERED_SECONDS if is_altered else RETRY_SECONDS
         until = CLOCK.monotonic() + pause

@@ -6,7 +6,7 @@ last SELECT may have seen.
 """
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from connector.binlog.gtid import contains_all, has_reached, parse_gtid_set
@@ -19,6 +19,8 @@ from stream_jobs.load import load_errors
 from stream_jobs.load.table_loading import WantedLoad, has_gtids, is_on_earlier_server
 from stream_jobs.tables.load_state import SourceMoment, TableLoad
 from stream_jobs.tables.mirror_context import MirrorContext
+from stream_jobs.tables.mirror_creation import mirror_gone
+from stream_jobs.tables.table_work import TableWork
 from stream_jobs.tables.topic_state import TopicState, TopicStates
 
 _LOADING: Final = "its first rows are being loaded"
@@ -35,6 +37,8 @@ class _Look:
         self.catching_up: dict[str, TableLoad] = {}
         # Why nobody can load a table.
         self.refused: dict[str, Message] = {}
+        # Tables whose mirrors somebody has taken away; the batches set them aside.
+        self.lost: dict[str, MirrorError] = {}
 
 
 class TableLoads:
@@ -70,6 +74,10 @@ class TableLoads:
         self._again: set[str] = set()
         # By topic, why the thread has put a load off.
         self._problems: dict[str, Message] = {}
+        # Mirrors that the thread has missed, until their tables are set aside.
+        self._missed: dict[str, MirrorError] = {}
+        # Whether the table of a topic is set aside: nothing is made for it until it is resumed.
+        self.is_set_aside: Callable[[str], bool] = lambda _: False
 
     def held(self) -> frozenset[str]:
         """Look which topics are not applied, because rows of their tables are missing.
@@ -125,6 +133,13 @@ class TableLoads:
             is_read = load is not None and (load.id, load.phase) == (id_, "catching up")
             if load is not None and is_read and not self._begins_again(topic, load):
                 seen.catching_up[topic] = load
+            elif self.is_set_aside(topic):
+                with self._lock:
+                    self._missed.pop(topic, None)
+            elif state.is_mirror_lost:
+                seen.lost[topic] = mirror_gone(
+                    self._services, self._services.registry.newest(topic)
+                )
             elif (problem := self._refusal(name)) is not None:
                 seen.refused[topic] = problem
             else:
@@ -169,11 +184,21 @@ class TableLoads:
     def problems(self) -> dict[str, Message]:
         """By topic, why loads wait."""
         with self._lock:
-            return {**self._problems, **self._seen.refused}
+            lost = {topic: error.message for topic, error in self._seen.lost.items()}
+            return {**self._problems, **self._seen.refused, **lost}
+
+    @property
+    def lost(self) -> dict[str, MirrorError]:
+        """By topic, what is said of mirrors that are missed, until their tables are set aside."""
+        with self._lock:
+            lost = {**self._seen.lost, **self._missed}
+        return {topic: error for topic, error in lost.items() if not self.is_set_aside(topic)}
 
     def wanted(self) -> Mapping[str, WantedLoad]:
         """Return by topic the tables that are to be loaded, as of the last look."""
-        return self._look().wanted
+        with self._lock:
+            wanted, missed = self._seen.wanted, self._missed.keys()
+            return {t: own for t, own in wanted.items() if t not in missed} if missed else wanted
 
     def catching_up(self) -> dict[str, TableLoad]:
         """Look which loads have all rows, and return them by topic: theirs is to be applied."""
@@ -208,6 +233,28 @@ class TableLoads:
         """Note that all rows of a table are read."""
         with self._lock:
             self._finished.add(topic)
+
+    def miss(self, topic: str, error: MirrorError) -> None:
+        """Note that somebody has taken away the mirror of a table that is being loaded."""
+        with self._lock:
+            self._missed[topic] = error
+
+    def end(
+        self,
+        every: Sequence[TableWork],
+        loads: Mapping[str, TableLoad],
+        delivered: DeliveredPosition | None,
+    ) -> None:
+        """End the `loads` of tables that miss nothing of what was `delivered`.
+
+        The topics have all that was read then.
+        """
+        for work in every:
+            load = loads.get(work.topic)
+            if load is None or load.end is None or delivered is None:
+                continue
+            if work.ranges.has_come and has_passed(delivered, load.end):
+                work.end_load()
 
     def note(self, topics: Iterable[str], problem: Message | None) -> None:
         """Note why loads wait, or that they go on."""

@@ -97,9 +97,7 @@ def batch_applier(
         ProgressTopic(client, prefix),
         knows_source=settings.first_load.url is not None,
     )
-    # Also if there is no new record, there may be rows that are to be loaded.
-    loads.held()
-    return BatchApplier(
+    applier = BatchApplier(
         services,
         states,
         Rounds(template, run, cores, threads, services.rewriting),
@@ -109,6 +107,9 @@ def batch_applier(
         iceberg,
         loads,
     )
+    # Also if there is no new record, there may be rows that are to be loaded.
+    loads.held()
+    return applier
 
 
 def iceberg_publication(

@@ -20,7 +20,7 @@ from stream_jobs.apply.table_failures import DEFECT_TYPES, concerns_one_table, t
 from stream_jobs.cuts.cut import Cut
 from stream_jobs.delta.log import now
 from stream_jobs.errors import MirrorError
-from stream_jobs.load.table_loads import TableLoads, has_passed
+from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.run.cut_coordinator import CutCoordinator
 from stream_jobs.run.iceberg_publication import IcebergPublication
 from stream_jobs.run.job_state import Ownership
@@ -73,6 +73,8 @@ class BatchApplier:
         self.iceberg = iceberg
         self.loads = loads
         self._isolation = Quarantine(services)
+        if loads is not None:
+            loads.is_set_aside = self._isolation.records.__contains__
 
     def check_owner(self) -> None:
         """Raise MirrorError if another process has taken the mirror."""
@@ -133,6 +135,8 @@ class BatchApplier:
 
     def _cut_now(self) -> Cut | None:
         self._cuts.begin((), self._left_alone())
+        if self._lost:
+            return None  # with their records, they are known after a restart, too
         cut = self._end_at_cut({})
         if self.iceberg is not None:
             self.iceberg.note((), cut)
@@ -162,20 +166,20 @@ class BatchApplier:
                 ranges += self._isolation.ranges(topic)
             except MirrorError as error:
                 failed[topic] = error
-        # These wait for rows of the source, whatever their topics have.
-        loaded = frozenset[str]() if self.loads is None else self.loads.reading() & requests.keys()
-        resumed = [self._isolation.go_on(topic) for topic in sorted(loaded)]
-        requests = {topic: own for topic, own in requests.items() if topic not in loaded}
-        ranges = [span for span in ranges if span.topic not in loaded]
+        resumed = {}
+        if self.loads is not None:
+            resumed = self._isolation.go_on_loading(requests, failed, self.loads, self._states)
+        requests = {topic: own for topic, own in requests.items() if topic not in resumed}
+        ranges = [span for span in ranges if span.topic in requests]
         bound = self._cuts.bound(requests)
         report = self._apply(ranges, bound, requests, failed, began=began, required=ranges)
-        report.resumed.extend(resumed)
+        report.resumed.extend(resumed.values())
         return report
 
     @property
     def loading(self) -> frozenset[str]:
         """The topics of tables that waited for rows at the last look; any thread may ask."""
-        return frozenset() if self.loads is None else self.loads.topics
+        return frozenset() if self.loads is None else self.loads.topics - self.set_aside
 
     @property
     def refused_loads(self) -> dict[str, Message]:
@@ -185,7 +189,9 @@ class BatchApplier:
     @property
     def waits_for_loads(self) -> bool:
         """Whether rows of such tables are being read, without a problem."""
-        return self.loads is not None and bool(self.loading - self.loads.problems.keys())
+        if self.loads is None or self._lost:
+            return bool(self._lost)
+        return bool(self.loading - self.loads.problems.keys())
 
     def catch_up(self) -> BatchReport | None:
         """Apply records of tables whose rows are loaded; None if there are none.
@@ -193,15 +199,20 @@ class BatchApplier:
         A load ends when its table has everything that the SELECTs may have seen. Large tables take
         several calls, so that others do not wait. Raises as `apply`.
         """
-        loads = {} if self.loads is None else self.loads.catching_up()
-        loads = {topic: own for topic, own in loads.items() if topic not in self.set_aside}
-        if self.loads is None or not loads:
+        if self.loads is None:
+            return None
+        loads, aside = self.loads.catching_up(), self.set_aside
+        loads = {topic: own for topic, own in loads.items() if topic not in aside}
+        if not loads and not self._lost:
             return None
         self.check_owner()
         began = time.monotonic()
         bound = self._cuts.bound(loads)
         if bound is None:
-            return None
+            # Nobody knows up to where they are to be applied.
+            loads = {}
+            if not self._lost:
+                return None
         ranges = [span for topic in loads for span in self._ranges_left(topic)]
         report = self._apply(ranges, bound, {}, began=began, loads=loads)
         self._cuts.miss()
@@ -225,6 +236,11 @@ class BatchApplier:
         """Return the topics that a batch does not apply."""
         return self.set_aside if self.loads is None else self.set_aside | self.loads.held()
 
+    @property
+    def _lost(self) -> dict[str, MirrorError]:
+        """What is said of tables that were to be loaded again, because their mirrors are lost."""
+        return {} if self.loads is None else self.loads.lost
+
     def _apply(
         self,
         ranges: Sequence[OffsetRange],
@@ -241,6 +257,8 @@ class BatchApplier:
         Tables of `requests` and `loads` come in steps; such a batch does not end at a cut.
         """
         phases = {"plan": 0.0, "tasks": 0.0, "commit": 0.0, "upkeep": 0.0}
+        lost = self._lost
+        new = self._set_aside({topic: {} for topic in lost}, lost, {})
         every, errors = self._begin(ranges, requests, bound)
         for work in every:
             if work.topic in loads:
@@ -250,7 +268,8 @@ class BatchApplier:
         self._rounds.run(every, phases)
         apply_late(every, required, bound, self._cuts, lambda late: self._rounds.run(late, phases))
         at = time.monotonic()
-        self._end_loads(every, loads)
+        if self.loads is not None:
+            self.loads.end(every, loads, self._cuts.delivered)
         errors |= {work.topic: work.error for work in every if work.error is not None}
         self._cuts.note(every)
         # Those of a request or a load have come by themselves to where they are.
@@ -258,10 +277,10 @@ class BatchApplier:
         phases["commit"] += time.monotonic() - at
         errors |= self._maintain(every, cut, phases)
         begun: dict[str, Mapping[int, int]] = {
-            topic: self._begun(topic, ranges) for topic in errors
+            topic: self._isolation.begun(topic, ranges) for topic in errors
         }
         begun |= {work.topic: work.ranges.begun for work in every}
-        new = self._set_aside(begun, errors, requests)
+        new += self._set_aside(begun, errors, requests)
         outcomes = [work.outcome for work in every]
         return BatchReport(
             records=sum(outcome.records for outcome in outcomes),
@@ -310,25 +329,12 @@ class BatchApplier:
         phases["upkeep"] = time.monotonic() - at
         return errors
 
-    def _end_loads(self, every: Sequence[TableWork], loads: Mapping[str, TableLoad]) -> None:
-        """End the loads of tables that miss nothing any more: the topics have all that was read."""
-        delivered = self._cuts.delivered
-        for work in every:
-            load = loads.get(work.topic)
-            if load is None or load.end is None or delivered is None:
-                continue
-            if work.ranges.has_come and has_passed(delivered, load.end):
-                work.end_load()
-
     def _end_at_cut(self, errors: Mapping[str, MirrorError]) -> Cut | None:
         """Write a cut if the tables have come to it, and nothing concerns more than one table."""
         if not all(map(concerns_one_table, errors.values())):
             return None
-        left_out = {
-            record.topic: (record.table, f"[{record.code}] {record.reason}")
-            for record in self._isolation.records.values()
-        }
-        left_out |= {} if self.loads is None else self.loads.left_out()
+        left_out = {} if self.loads is None else self.loads.left_out()
+        left_out |= self._isolation.left_out()
         for topic, error in errors.items():
             left_out[topic] = self._states.name(topic), f"[{error.code.code}] {error.text}"
         return self._cuts.finish(left_out)
@@ -371,7 +377,7 @@ class BatchApplier:
                 if topic not in requests:
                     every.append(TableWork(self.services, state, own, bound=bound))
                     continue
-                self._isolation.refuse_lost(state, own, requests[topic])
+                self._isolation.refuse_lost(state, own, requests[topic], self.loads)
                 work = TableWork(self.services, state, own, requests[topic].skipped, bound)
                 work.ranges.limit(_RETRIED_RECORDS)
                 every.append(work)
@@ -389,12 +395,6 @@ class BatchApplier:
         with suppress(MirrorError):
             for place, end in self.services.client.written_offsets(places).items():
                 places[place].truncates_written = end
-
-    def _begun(self, topic: str, ranges: Sequence[OffsetRange]) -> Mapping[int, int]:
-        """Return where a table begins that has no work, because its mirror cannot be read."""
-        known = self._isolation.records.get(topic)
-        starts = {span.partition: span.start for span in ranges if span.topic == topic}
-        return starts if known is None else known.begun
 
     def _set_aside(
         self,

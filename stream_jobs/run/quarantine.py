@@ -22,7 +22,7 @@ from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.mirror_creation import mirror_gone
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.quarantine_files import QuarantinedTable, QuarantineFiles, ResumeRequest
-from stream_jobs.tables.topic_state import TopicState, path_in
+from stream_jobs.tables.topic_state import TopicState, TopicStates, path_in
 
 # About as many bytes of values are in memory while a `t` record is looked for.
 _PIECE_BYTES: Final = 1 << 25
@@ -69,6 +69,19 @@ class Quarantine:
         self.records[topic] = record
         return record
 
+    def begun(self, topic: str, ranges: Sequence[OffsetRange]) -> Mapping[int, int]:
+        """Return where a table begins that has no work in `ranges`: its mirror cannot be read."""
+        known = self.records.get(topic)
+        starts = {span.partition: span.start for span in ranges if span.topic == topic}
+        return starts if known is None else known.begun
+
+    def left_out(self) -> dict[str, tuple[str, str]]:
+        """Return by topic what the tables are called, and why they are left alone."""
+        return {
+            record.topic: (record.table, f"[{record.code}] {record.reason}")
+            for record in self.records.values()
+        }
+
     def requests(self) -> dict[str, ResumeRequest]:
         """Return the requests that are to be tried, by topic; costs nothing without a record."""
         if not self.records:
@@ -106,10 +119,40 @@ class Quarantine:
             for partition in partitions
         ]
 
+    def go_on_loading(
+        self,
+        requests: Mapping[str, ResumeRequest],
+        failed: dict[str, MirrorError],
+        loads: TableLoads,
+        states: TopicStates,
+    ) -> dict[str, str]:
+        """Go on with tables that wait for rows of the source, whatever their topics have.
+
+        Returns their names by topic. Not with those that have `failed`, or that fail here, because
+        their mirrors are missed.
+        """
+        for topic in requests:
+            # Somebody may have put the mirror back.
+            states.forget_missing(topic)
+        waiting = loads.reading() & (requests.keys() - failed.keys())
+        for topic in waiting:
+            try:
+                self.refuse_lost(states.of(topic), (), requests[topic], loads)
+            except MirrorError as error:
+                failed[topic] = error
+        return {topic: self.go_on(topic) for topic in sorted(waiting - failed.keys())}
+
     def refuse_lost(
-        self, state: TopicState, ranges: Sequence[OffsetRange], request: ResumeRequest
+        self,
+        state: TopicState,
+        ranges: Sequence[OffsetRange],
+        request: ResumeRequest,
+        loads: TableLoads | None,
     ) -> None:
-        """Raise MirrorError if Kafka no longer has what a table needs that is tried again."""
+        """Raise MirrorError if Kafka no longer has what a table needs that is tried again.
+
+        It never had the rows of one of `loads`.
+        """
         own = state.mirror
         if own is not None:
             begun = own.progress.offsets
@@ -117,8 +160,10 @@ class Quarantine:
             return
         record, history = self.records[state.topic], self._services.registry.history(state.topic)
         # What is before that was in a mirror, for whatever reason the table was set aside.
-        is_lost = any(record.begun.values()) and not (request.rebuild or record.is_rebuilt)
-        if is_lost and history:
+        was_there = any(record.begun.values()) or (
+            loads is not None and loads.is_loaded(state.topic)
+        )
+        if was_there and history and not (request.rebuild or record.is_rebuilt):
             raise mirror_gone(self._services, history[-1])
         first = self._services.client.first_offsets((span.topic, span.partition) for span in ranges)
         for span in ranges:

@@ -186,6 +186,12 @@ class TopicStates:
         """Look at the mirror again for the next batch."""
         self._states.pop(topic, None)
 
+    def forget_missing(self, topic: str) -> None:
+        """Look for the mirror again for the next batch if there was none."""
+        state = self._states.get(topic)
+        if state is not None and state.mirror is None:
+            self.forget(topic)
+
     def _load(self, topic: str) -> TopicState:
         history = self._registry.history(topic)
         state = TopicState(topic, is_known=bool(history))

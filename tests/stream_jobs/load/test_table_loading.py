@@ -132,7 +132,9 @@ class Loads:
             ),
         )
         self.services = services
-        state = SimpleNamespace(is_skipped=False, mode=MODES["current"], merged=None)
+        state = SimpleNamespace(
+            is_skipped=False, is_mirror_lost=False, mode=MODES["current"], merged=None
+        )
         self.state: Any = state
         states: Any = SimpleNamespace(
             open=lambda _: None, of=lambda _: self.looked(), forget=lambda _: None
