@@ -67,10 +67,14 @@ _FOLDER: Final = Path(__file__).parents[2]
 
 def table_defect(topic: str, error: Exception) -> MirrorError:
     """Return the error of a table; it has no text of `error`, which may hold values."""
-    frames = traceback.extract_tb(error.__traceback__)[-_PLACES_MAX:]
-    places = [f"{_short(frame.filename)}:{frame.lineno}" for frame in frames]
-    facts = {"topic": topic, "kind": type(error).__name__, "places": places}
+    facts = {"topic": topic, "kind": type(error).__name__, "places": places_of(error)}
     return MirrorError(job_errors.TABLE_DEFECT, **facts)
+
+
+def places_of(error: Exception) -> list[str]:
+    """Return where an error was raised: the innermost places of the code."""
+    frames = traceback.extract_tb(error.__traceback__)[-_PLACES_MAX:]
+    return [f"{_short(frame.filename)}:{frame.lineno}" for frame in frames]
 
 
 def _short(name: str) -> str:

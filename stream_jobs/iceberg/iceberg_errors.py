@@ -35,6 +35,15 @@ FOREIGN = notice(
     "on.",
     example={"path": "_iceberg/shop/orders/metadata", "why": "v7.metadata.json: KeyError"},
 )
+TURN_FAILED = notice(
+    "M833",
+    "Iceberg tables are not published: {problem}, at {places}",
+    "look at memory, threads and open files of the driver's machine; the job tries again by "
+    "itself; if the machine has enough of them, report it with these places",
+    cause="The job met something that is an error neither of one table nor of the storage or the "
+    "catalog. The Delta tables go on.",
+    example={"problem": "RuntimeError: can't start new thread", "places": ["threading.py:994"]},
+)
 CONFLICT = notice(
     "M814",
     "{path}: another process has written version {number} of the Iceberg table",

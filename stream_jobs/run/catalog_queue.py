@@ -22,7 +22,7 @@ from stream_jobs.apply.table_failures import DEFECT_TYPES, table_defect
 from stream_jobs.errors import MirrorError
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.rest_catalog import CatalogAway
-from stream_jobs.run.publication_queue import PublicationQueue
+from stream_jobs.run.publication_queue import PublicationQueue, turn_error
 from stream_jobs.source.table_schema import TableSchema
 
 # Tables that have not changed get a tag in this part of the time at most.
@@ -165,10 +165,10 @@ class CatalogQueue:
                 return None
             with ThreadPoolExecutor(self._threads) as pool:
                 return self._publisher.publish(places, pool)
-        except MirrorError as error:
-            return dict.fromkeys(taken, error)
         except DEFECT_TYPES as error:
             return {p: table_defect(own.schema.name, error) for p, own in taken.items()}
+        except Exception as error:  # noqa: BLE001 - a trace would be all that is known of it
+            return dict.fromkeys(taken, turn_error(error))
 
 
 def _add(tables: dict[str, _WaitingTable], others: Mapping[str, _WaitingTable]) -> None:

@@ -163,6 +163,7 @@ class TerminalLines(StatusLines):
             case (
                 "not_registered"
                 | "no_new_tables"
+                | "none_published"
                 | "no_cuts"
                 | "not_deleted"
                 | "not_kept"

@@ -353,7 +353,7 @@ class StreamJob:
         self._metrics.iceberg = lambda: iceberg.queue.figures
         every = self._settings.iceberg.every_seconds
         self._notices.note_restriction(iceberg.restriction)
-        note, tell = self._notices.note_unpublished, self._lines.write_trace
+        note, tell = self._notices.note_unpublished, self._notices.note_failed_turn
         return publishing(iceberg, every, lambda: note(iceberg.queue.problems), tell)
 
     def _load(self, session: SparkSession) -> AbstractContextManager[object]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from connector.foundation.errors.message import Message
+from stream_jobs.apply.table_failures import places_of
 from stream_jobs.cuts.cut import Cut
 from stream_jobs.delta.snapshot import Snapshot
 from stream_jobs.errors import MirrorError
@@ -211,6 +212,14 @@ class PublicationQueue:
             waiting_since=min(since, default=None),
             code=codes[0] if codes else None,
         )
+
+
+def turn_error(error: Exception) -> MirrorError:
+    """Return the error that all tables of a turn have met: `error`, or one with its places."""
+    if isinstance(error, MirrorError):
+        return error
+    problem = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return MirrorError(iceberg_errors.TURN_FAILED, problem=problem, places=places_of(error))
 
 
 def _joined(older: Version | None, newer: Version) -> Version:

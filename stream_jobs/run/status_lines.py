@@ -22,6 +22,7 @@
     {"event": "not_registered", "table", "error", "code"}
     {"event": "not_published", "table", "error", "code"}
     {"event": "no_new_tables", "error", "code"}
+    {"event": "none_published", "error", "code"}
     {"event": "interrupted", "error", "code", "retry_in_seconds"}
     {"event": "stopped", "end_offsets"}
     {"event": "trace", "stack_trace"}
@@ -62,13 +63,14 @@ server, `load_leaves_server` why none are read at one of several servers, and
 `load_returns_to_server` that they are again.
 `no_cuts` says why batches do not end at cuts at the moment, and `not_deleted` why records stay in
 Kafka that the tables have; the tables go on.
-`trace` comes before a `failed` or `interrupted` line if the error is not one of the catalogue; and
-alone, if such an error has ended a turn that publishes Iceberg tables: the next one tries it again.
+`trace` comes before a `failed`, `interrupted` or `none_published` line if the error is not one of
+the catalogue.
 `interrupted` says why the job waits for Kafka. `not_kept` says why the mirror does not record how
 the run has ended.
 `not_registered` names a mirror that has no name in the catalog yet, and `not_published` one whose
 Iceberg table does not follow. `no_new_tables` says why a catalog that has all Iceberg tables cannot
-get others.
+get others, and `none_published` what has ended a turn that publishes Iceberg tables: the next one
+tries it again.
 
 `totals` sums up all tables of the batch: the number of `tables` with changes, and of the fields
 below `changes`, `upserts`, `deletes`, `skipped`, `missing`, `commits` and `bytes_written`;
@@ -105,8 +107,9 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from connector.foundation.errors import fields
 from connector.foundation.errors.code import ErrorCode
 from connector.foundation.errors.message import Message, visible
-from stream_jobs.errors import job_errors
+from stream_jobs.errors import MirrorError, job_errors
 from stream_jobs.log_lines import EcsLine
+from stream_jobs.run.publication_queue import turn_error
 from stream_jobs.run.streaming_query import QueryListener
 from stream_jobs.source.topics import Offsets
 from stream_jobs.tables.batch_report import BatchReport
@@ -364,6 +367,12 @@ class Notices:
             if problem.shown_code is not self._unpublished.get(table):
                 self._lines.write("not_published", table=table, **fields(problem))
         self._unpublished = {table: problem.shown_code for table, problem in problems.items()}
+
+    def note_failed_turn(self, error: Exception) -> None:
+        """Report what has ended a turn that publishes Iceberg tables."""
+        if not isinstance(error, MirrorError):
+            self._lines.write_trace(error)
+        self._lines.write("none_published", **fields(turn_error(error)))
 
     def note_loads(self, problems: Mapping[str, Message]) -> None:
         """Report tables that nobody can load, each once for a reason, and those alike together."""

@@ -10,7 +10,8 @@ from unittest.mock import patch
 import pytest
 from pyiceberg.catalog.rest import RestCatalog as PyCatalog
 
-from stream_jobs.apply.table_failures import table_defect
+from stream_jobs.errors import job_errors
+from stream_jobs.iceberg import iceberg_errors
 from stream_jobs.iceberg.catalog_login import CatalogAccess
 from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.metadata import current_id, tags
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
 
+    from connector.foundation.errors.code import ErrorCode
     from stream_jobs.errors import MirrorError
     from stream_jobs.iceberg.table_files import TableFiles
     from stream_jobs.run.publication_queue import TableFigures
@@ -260,15 +262,23 @@ ORDERS = TableSchema("shop", "orders", "a", PackedSequence(0, 0), ())
 
 
 @pytest.mark.parametrize("is_only_tagged", [False, True])
-def test_an_error_of_the_program_is_a_problem_of_the_tables_and_they_wait(
-    *, is_only_tagged: bool
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (IndexError("odd"), job_errors.TABLE_DEFECT),
+        (RuntimeError("can't start new thread"), iceberg_errors.TURN_FAILED),
+        (MemoryError(), iceberg_errors.TURN_FAILED),
+    ],
+)
+def test_an_error_without_a_code_is_a_problem_of_the_tables_and_they_wait(
+    error: Exception, code: ErrorCode, *, is_only_tagged: bool
 ) -> None:
     publisher, known = OddPublisher(), PublicationQueue()
     queue = CatalogQueue(publisher, known, 1, lambda: True)
-    publisher.error = IndexError("odd")
+    publisher.error = error
     queue.add("shop/orders", ORDERS, is_only_tagged=is_only_tagged)
     queue.go_on(is_last=True)
-    assert known.problems["shop.orders"].code == table_defect("t", publisher.error).code
+    assert known.problems["shop.orders"].code is code
     assert known.figures["shop.orders"].waiting_since is not None
     publisher.error = None
     queue.go_on(is_last=True)

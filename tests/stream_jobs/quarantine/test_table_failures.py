@@ -93,6 +93,7 @@ NEITHER = (
     iceberg_errors.ELEMENTS_WITHOUT_ID,
     iceberg_errors.FOREIGN,
     iceberg_errors.CONFLICT,
+    iceberg_errors.TURN_FAILED,
     # Nor does what the Iceberg tables of a catalog meet stop those by path.
     catalog_errors.AWAY,
     catalog_errors.LOGIN,

@@ -8,21 +8,20 @@ import re
 import time
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 from connector.foundation.ecs import facts_of
 from connector.foundation.errors.message import Message
 from connector.foundation.line_bounds import LINE_BYTES
-from stream_jobs.errors import job_errors, shard_errors
-from stream_jobs.iceberg import catalog_errors
+from stream_jobs.errors import MirrorError, job_errors, shard_errors
+from stream_jobs.iceberg import catalog_errors, iceberg_errors
 from stream_jobs.load import load_errors
 from stream_jobs.replica.loop import ReplicaLines
 from stream_jobs.run.console_lines import open_lines
 from stream_jobs.run.status_lines import Notices, StatusLines
 from stream_jobs.tables.batch_report import BatchReport, TableReport
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def written(event: str, **facts: Any) -> dict[str, Any]:
@@ -214,6 +213,34 @@ def test_what_a_catalog_refuses_without_need_is_told_once() -> None:
     lines = [facts_of(json.loads(line)) for line in out.getvalue().splitlines()]
     assert [(line["event"], line["code"]) for line in lines] == [("no_new_tables", "M832")] * 2
     assert "[M817] the Iceberg catalog http://c does not permit POST" in lines[0]["error"]
+
+
+def _turn_without_threads() -> None:
+    message = "can't start new thread"
+    raise RuntimeError(message)
+
+
+def test_what_ends_a_turn_of_publishing_is_told_with_its_place_and_its_trace() -> None:
+    out = io.StringIO()
+    with pytest.raises(RuntimeError) as caught:
+        _turn_without_threads()
+    Notices(StatusLines(out)).note_failed_turn(caught.value)
+    trace, told = (facts_of(json.loads(line)) for line in out.getvalue().splitlines())
+    assert trace["stack_trace"].endswith("RuntimeError: can't start new thread\n")
+    assert (told["event"], told["code"]) == ("none_published", iceberg_errors.TURN_FAILED.code)
+    number = _turn_without_threads.__code__.co_firstlineno + 2
+    assert told["error"].startswith(
+        "Iceberg tables are not published: RuntimeError: can't start new thread, at "
+    )
+    assert f"tests/stream_jobs/report/test_ecs_line.py:{number};" in told["error"]
+
+
+def test_an_error_with_a_code_needs_no_trace() -> None:
+    out = io.StringIO()
+    error = MirrorError(iceberg_errors.CONFLICT, path="shop/orders", number=42)
+    Notices(StatusLines(out)).note_failed_turn(error)
+    (told,) = (facts_of(json.loads(line)) for line in out.getvalue().splitlines())
+    assert (told["event"], told["error"]) == ("none_published", error.text)
 
 
 def test_what_takes_long_is_told_after_ten_seconds_and_then_once_a_minute(
