@@ -63,6 +63,17 @@ shard = {{column = "region", value = "{name}"}}
     return file
 
 
+def test_no_variable_is_named_for_a_key_of_an_entry(tmp_path: Path) -> None:
+    """A variable gives a list as a whole, so that one of its keys has none."""
+    file = configuration(tmp_path, SHOP)
+    file.write_text(file.read_text(encoding="utf-8").replace('column = "region", ', ""))
+    with pytest.raises(ConfigError) as caught:
+        load_pipelines([file])
+    assert caught.value.text == (
+        f"{file}: tables.0.shard.column is required; give it there, or set STREAM_JOB_TABLES"
+    )
+
+
 @pytest.mark.parametrize(
     ("code", "changed"),
     [

@@ -8,6 +8,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias, get_origin
 
@@ -217,8 +218,10 @@ class FileSettings(BaseModel):
         """Return an error of pydantic as an error of ours."""
         key = ".".join(str(part) for part in found["loc"])
         if found["type"] == "missing":
+            # A variable has a list as a whole.
+            whole = ".".join(takewhile(lambda part: isinstance(part, str), found["loc"]))
             return ConfigError(
-                settings_errors.MISSING, path=path, key=key, variable=cls.variable(key)
+                settings_errors.MISSING, path=path, key=key, variable=cls.variable(whole)
             )
         facts = {"path": path, "key": key, "reference": cls.reference}
         if found["type"] == "extra_forbidden":
