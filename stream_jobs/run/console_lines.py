@@ -54,11 +54,11 @@ def batch_line(fields: Mapping[str, Any], width: int) -> Text | None:
         f"{seconds:>5.2f} s",
         f"{rate:>7,.0f}/s",
     )
-    lag = _lag(totals["lag_seconds"])
+    lag = _lag(totals)
     line = Text("  ".join(columns))
-    if line.cell_len + 2 + lag.cell_len > width:
+    if line.cell_len + lag.cell_len > width:
         line = Text("  ".join(" ".join(column.split()) for column in columns))
-    line.append("  ").append(lag)
+    line.append(lag)
     if seconds > _SLOW_SECONDS and "phases" in fields:
         phases = (f"{name} {spent:.1f} s" for name, spent in fields["phases"].items())
         line.append(f"  ({', '.join(phases)})", "dim")
@@ -69,11 +69,12 @@ def batch_line(fields: Mapping[str, Any], width: int) -> Text | None:
     return line
 
 
-def _lag(lag: float | None) -> Text:
-    """Return the lag of the table that has most."""
-    if lag is None:
-        return Text("nothing applied")
-    return Text(f"lag {duration(lag)}", "yellow" if lag > _LAG_SECONDS else "")
+def _lag(totals: Mapping[str, Any]) -> Text:
+    """Return the longest lag, after spaces; copied rows and truncates have none."""
+    lag = totals["lag_seconds"]
+    if lag is not None:
+        return Text("  ").append(f"lag {duration(lag)}", "yellow" if lag > _LAG_SECONDS else "")
+    return Text("  nothing applied" if totals["skipped"] == totals["changes"] else "")
 
 
 _ERASE_LINE: Final = (ControlType.ERASE_IN_LINE, 2)

@@ -50,7 +50,9 @@ class Terminal:
         return [line[10:].rstrip() for line in shown]
 
 
-def batch(seconds: float, batch_id: int = 12, **tables: tuple[int, float | None]) -> dict[str, Any]:
+def batch(
+    seconds: float, batch_id: int = 12, skipped: int = 0, **tables: tuple[int, float | None]
+) -> dict[str, Any]:
     reports = {
         f"shop.{name}": {"changes": changes, "lag_seconds": lag}
         for name, (changes, lag) in tables.items()
@@ -59,6 +61,7 @@ def batch(seconds: float, batch_id: int = 12, **tables: tuple[int, float | None]
     totals = {
         "tables": sum(changes > 0 for changes, _ in tables.values()),
         "changes": sum(changes for changes, _ in tables.values()),
+        "skipped": skipped,
         "lag_seconds": max(known, default=None),
     }
     facts = {"batch_id": batch_id, "seconds": seconds, "phases": PHASES}
@@ -110,8 +113,18 @@ def test_a_batch_without_a_change_has_no_line() -> None:
 
 def test_changes_that_were_applied_before_have_no_lag() -> None:
     terminal = Terminal()
-    terminal.lines.write("batch_applied", **batch(0.1, orders=(7, None), items=(1, None)))
+    terminal.lines.write(
+        "batch_applied", **batch(0.1, skipped=8, orders=(7, None), items=(1, None))
+    )
     assert terminal.shown()[0].endswith("  nothing applied")
+
+
+def test_copied_rows_and_truncates_have_no_lag_and_are_applied() -> None:
+    terminal = Terminal()
+    terminal.lines.write(
+        "batch_applied", **batch(0.1, skipped=3, orders=(7, None), items=(1, None))
+    )
+    assert terminal.shown()[0].endswith("/s")
 
 
 def test_idle_is_one_line_that_the_next_one_replaces() -> None:
