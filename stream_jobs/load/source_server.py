@@ -13,7 +13,7 @@ from typing import Final
 
 from connector.binlog.gtid import GtidSet
 from connector.foundation import errors
-from connector.foundation.errors.message import Message
+from connector.foundation.errors.message import Message, Words
 from connector.foundation.operating_system import CLOCK
 from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.replication.server.addresses import address_of
@@ -152,4 +152,5 @@ class SourceServer:
 
 
 def _tell_held_back(tell: Teller, address: str, reads: float, why: Message) -> None:
-    tell("load_held_back", server=address, reads=round(reads, 3), **errors.fields(why))
+    said = errors.fields(why.in_words(Words.URL))
+    tell("load_held_back", server=address, reads=round(reads, 3), **said)

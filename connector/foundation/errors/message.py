@@ -41,6 +41,9 @@ URL_WORDS = {
     "source.tls.key": "ssl-key",
     "source.tls.server_public_key": "server-public-key-path",
     "source.tls.get_server_public_key": "get-server-public-key",
+    # Of those who read tables by a URL, only the first load of the Spark job has these settings.
+    "snapshot.pace": "first_load.pace",
+    "snapshot.pause_query": "first_load.pause_query",
 }
 
 

@@ -176,8 +176,8 @@ BESIDE_OTHERS = code.notice(
     "R335",
     "others run {found:.1f} statements at a time, {rate:.0f} a second, and beside them {limit:g} "
     "reads are the most",
-    "if the source has room for more, let the account read performance_schema (grants.sql has the "
-    "statement), or set {snapshot.pace} to full",
+    "if the source has room for more, let the account read performance_schema, if it may not yet "
+    "(grants.sql has the statement), or set {snapshot.pace} to full",
     cause="Beside others, half a read at a time is the most, until performance_schema shows that "
     "their statements take no longer while more is read. A read has short statements there, with "
     "rests between them. Threads that run all the time, such as those that send the log to "

@@ -284,3 +284,16 @@ def test_two_addresses_of_one_server_have_one_pace(fleet: Fleet, first: int) -> 
     assert fleet.servers.leave_out(left, Message(dump_errors.SERVER_CLOSED, {"server": "x"}))
     fleet.now += 30.0
     assert fleet.ports(2) == [other] * 2
+
+
+def test_what_holds_reading_back_names_the_settings_of_the_load() -> None:
+    said: list[str] = []
+    settings = SnapshotSettings(pace="full", pause_query="SELECT busy FROM shop.gauge")
+    server = source_server.SourceServer(
+        SourceSettings(host="db", server_id=1),
+        settings,
+        lambda _, **fields: said.append(fields["error"]),
+    )
+    session: Any = SimpleNamespace(query=lambda _: [{"busy": 2}])
+    server.pace.look(session)
+    assert said == ["first_load.pause_query returns 2"]
