@@ -4,7 +4,7 @@ from connector.foundation.errors.code import ErrorCode, configuration_error, tab
 
 SHARD_PATTERN = configuration_error(
     "M731",
-    "{value!r} is not a regular expression with a group (?P<shard>…)",
+    "'{value}' is not a regular expression with a group (?P<shard>…)",
     "write it for the whole name DATABASE.TABLE, for example 'shop_(?P<shard>\\d+)\\..+'",
     cause="The group says which part of the name is the shard.",
     example={"value": "shop_(\\d+)"},
@@ -89,19 +89,22 @@ PIPELINE_RUNS = ErrorCode(
 )
 NO_SHARD = table_failure(
     "M736",
-    "the pattern {pattern!r} takes no shard from the name {table}",
+    "the pattern '{pattern}' takes no shard from the name {table}",
     "change shard.pattern in [[tables]], or let an earlier entry of [[tables]] name the table",
     cause="The pattern must match the whole name, and its group must match at least one character.",
     example={"pattern": "shop_(?P<shard>\\d+)\\..+", "table": "shop_new.orders"},
 )
-SHARD_TWICE = table_failure(
+SHARD_TAKEN = table_failure(
     "M737",
-    "{table} and {others} would both be the shard {shard!r} of the mirror {name}",
-    "give them different shards in [[tables]], or another name to one of them; but a pipeline that "
-    "replaces another one in a shared mirror must keep its kafka.topic_prefix",
+    "{table} would be the same shard {shard!r} of the mirror {name} as {others}{reason}",
+    "give them different shards in [[tables]], or another name to one of them",
     cause="The rows of a shard come from one table: two tables would write the same keys. With "
     "another shard, the rows of a pipeline that is gone would stay beside the same rows.",
     example={"others": ["shop_01.orders"], "shard": "1", "name": "shop.orders"},
+)
+SHARD_TWICE = SHARD_TAKEN.because("")
+SHARD_OF_ANOTHER = SHARD_TAKEN.because(
+    " of another pipeline (one that replaces it must keep its kafka.topic_prefix)"
 )
 SHARD_COLUMN = table_failure(
     "M738",

@@ -110,9 +110,9 @@ class MergedTable:
                 facts = {"path": path, "before": value, "now": shard.value}
                 raise MirrorError(shard_errors.OTHER_SHARD, table=table, **facts)
             if not is_same and value == shard.value:
-                other = owner if is_ours else f"{owner} of another pipeline"
-                names = {"others": [other], "shard": value, "name": self.path}
-                raise MirrorError(shard_errors.SHARD_TWICE, table=table, **names)
+                names = {"others": [owner], "shard": value, "name": self.path}
+                taken = shard_errors.SHARD_TWICE if is_ours else shard_errors.SHARD_OF_ANOTHER
+                raise MirrorError(taken, table=table, **names)
 
     def _is_ours(self, known: ShardList, prefix: str) -> bool:
         """Return whether a shard is one of the pipeline whose topics have `prefix`.

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from connector.foundation.errors import ConfigError
+from connector.foundation.errors.message import Message
 from local_stack.server import free_port
-from stream_jobs.errors import setting_errors
+from stream_jobs.errors import setting_errors, shard_errors
 from stream_jobs.run.metrics import TableMetrics
 from stream_jobs.run.pipeline_settings import configuration_files, load_pipelines, session_settings
 from stream_jobs.run.process import SharedOutput, open_pipeline, run_files
@@ -72,6 +73,17 @@ def test_no_variable_is_named_for_a_key_of_an_entry(tmp_path: Path) -> None:
     assert caught.value.text == (
         f"{file}: tables.0.shard.column is required; give it there, or set STREAM_JOB_TABLES"
     )
+
+
+def test_a_pattern_of_shards_is_shown_as_it_is_written(tmp_path: Path) -> None:
+    file = configuration(tmp_path, SHOP)
+    written = file.read_text(encoding="utf-8").replace('value = "shop"', r"pattern = 's_(\d+)\..+'")
+    file.write_text(written)
+    with pytest.raises(ConfigError) as caught:
+        load_pipelines([file])
+    assert r"tables.0.shard.pattern: 's_(\d+)\..+' is not a regular" in caught.value.text
+    facts = {"pattern": r"s_(?P<shard>\d+)\..+", "table": "s_eu.t"}
+    assert r"'s_(?P<shard>\d+)\..+'" in Message(shard_errors.NO_SHARD, facts).text
 
 
 @pytest.mark.parametrize(

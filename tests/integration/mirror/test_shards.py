@@ -21,6 +21,7 @@ from stream_jobs.errors.shard_errors import (
     SHARD_NAME,
     SHARD_PATTERN,
     SHARD_REPLICA,
+    SHARD_TWICE,
     SHARD_VALUE,
 )
 from stream_jobs.run.assembly import batch_applier
@@ -382,6 +383,8 @@ def test_two_tables_that_would_be_one_shard_are_told(kafka: Kafka, job: Job) -> 
     settings = {"tables": [{**same, "name": "shop.orders"}, MERGE]}
     aside = job.quarantined(**settings)
     assert (aside["code"], aside["table"]) == ("M737", "other.orders")
+    facts = {"others": ["shop_1.orders"], "shard": "1", "name": "shop/orders"}
+    assert aside["error"] == Message(SHARD_TWICE, {"table": "other.orders", **facts}).text
     assert len(rows(job)) == 4
 
 

@@ -352,7 +352,7 @@ def test_a_shard_value_of_another_pipeline_sets_the_table_aside(pipelines: Both)
     us.table().insert({"id": 1, "name": "x"})
     eu.apply()
     aside = us.job.quarantined(**us.sections(EU))
-    assert (aside["code"], aside["table"]) == (shard_errors.SHARD_TWICE.code, "shop.orders")
+    assert (aside["code"], aside["table"]) == (shard_errors.SHARD_OF_ANOTHER.code, "shop.orders")
     assert "shop.orders of another pipeline" in aside["error"]
     assert eu.rows() == [(EU, 1, "a")]
 
@@ -387,7 +387,7 @@ def test_the_mirror_of_one_pipeline_becomes_one_of_two(pipelines: Both) -> None:
     eu.end()
     lines = eu.job.run(**eu.sections())
     assert [line["set_aside"] for line in lines] == [1]
-    assert us.job.quarantined(**us.sections(EU))["code"] == shard_errors.SHARD_TWICE.code
+    assert us.job.quarantined(**us.sections(EU))["code"] == shard_errors.SHARD_OF_ANOTHER.code
     folder = pipeline_folder(str(root), us.kafka.prefix)
     assert folder.base == f"{root}/_pipelines/{us.kafka.prefix}"
     us.resume()

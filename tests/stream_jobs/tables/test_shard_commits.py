@@ -184,10 +184,21 @@ def test_two_pipelines_that_add_one_shard_are_told(tmp_path: Path) -> None:
     opened(tmp_path, "eu", "a")
     with pytest.raises(MirrorError) as caught:
         joined(late, "eu", "b")
-    assert caught.value.code is shard_errors.SHARD_TWICE
+    assert caught.value.code is shard_errors.SHARD_OF_ANOTHER
     with pytest.raises(MirrorError) as caught:
         opened(tmp_path, "eu", "b")
+    assert caught.value.code is shard_errors.SHARD_OF_ANOTHER
+
+
+def test_two_tables_of_one_pipeline_are_told_nothing_of_others(tmp_path: Path) -> None:
+    opened(tmp_path, "eu")
+    with pytest.raises(MirrorError) as caught:
+        merged_of(tmp_path).open(Shard("shard", "eu"), "shop_us.orders", "")
     assert caught.value.code is shard_errors.SHARD_TWICE
+    assert caught.value.text == (
+        "shop_us.orders would be the same shard 'eu' of the mirror shop/orders as shop_eu.orders; "
+        "give them different shards in [[tables]], or another name to one of them"
+    )
 
 
 def test_a_shard_that_names_no_pipeline_is_one_of_the_first(tmp_path: Path) -> None:
@@ -198,7 +209,7 @@ def test_a_shard_that_names_no_pipeline_is_one_of_the_first(tmp_path: Path) -> N
     opened(tmp_path, "us", "b")
     with pytest.raises(MirrorError) as caught:
         opened(tmp_path, "eu", "b")
-    assert caught.value.code is shard_errors.SHARD_TWICE
+    assert caught.value.code is shard_errors.SHARD_OF_ANOTHER
     whole = DeltaTable.open(LocalStorage(str(tmp_path)), PATH)
     assert whole is not None
     prefixes = {value: own.prefix for value, own in shard_view.shard_lists(whole.snapshot).items()}
