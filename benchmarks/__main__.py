@@ -2,7 +2,7 @@
 
 Without subcommands all of them, which takes about an hour, and BENCHMARKS.md and
 docs/performance.md are written. `mirror` alone takes half an hour, `tools` and `lake` alone ten
-minutes each; each writes its own part of both documents. `pace` takes half an hour, and draws
+minutes each; each writes its own part of both documents. `pace` takes twenty minutes, and draws
 docs/pace.svg.
 `make bench ARGS="decode --quick"` measures a part, on small data; the documents are then left
 alone, and the tables go to standard output. `report` alone measures nothing, and writes the
