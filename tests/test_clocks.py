@@ -127,6 +127,7 @@ REASONS: Final = {
     "stream_jobs/run/cut_coordinator.py CutCoordinator.finish": "how old a cut is",
     "stream_jobs/run/cut_history.py CutHistory.add": "when a cut was written",
     "stream_jobs/run/cut_history.py CutHistory.forget": "when a cut was written again",
+    "stream_jobs/run/cut_history.py CutHistory.recent": "the age of a cut",
     "stream_jobs/run/quarantine.py Quarantine.set_aside": "since when a table is set aside",
     "stream_jobs/pipeline_folder.py Owner.here": "since when a job has its mirror",
     "connector/foundation/class_archive.py _finish": "the age of a file of Java's classes",

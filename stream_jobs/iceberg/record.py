@@ -6,7 +6,7 @@ If pipelines share the mirror, each one has this file in its own folder.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import orjson
@@ -64,6 +64,13 @@ class PublicationRecord:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             path = f"{root.rstrip('/')}/{_PATH}"
             raise MirrorError(job_errors.OWN_FILE, path=path) from error
+
+    def with_tags(self, tags: CutTags) -> "PublicationRecord":
+        """Return the record of a job that calls the tags like that: other ones stay for a time.
+
+        They are from before pipelines shared the mirror, or since they do not.
+        """
+        return self if tags == self.tags else replace(self, cuts={}, tags=tags)
 
     def write(self, storage: Storage) -> None:
         """Replace the file. Raises MirrorError if the storage fails."""

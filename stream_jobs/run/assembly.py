@@ -85,7 +85,7 @@ def batch_applier(
     merged = states.merged if own.shared else None
     record = CutHistory(CutStore(*folder), settings.cuts_ms, ownership, merged)
     states.is_in_cut = lambda name: record.last is not None and name in record.last.tables
-    iceberg = iceberg_publication(settings, services, choices, ownership)
+    iceberg = iceberg_publication(settings, services, choices, ownership, record)
     upkeep = TableMaintenance(template, run, cores, threads, target)
     if iceberg is not None:
         upkeep = replace(upkeep, kept_since=iceberg.kept_since)
@@ -117,10 +117,12 @@ def iceberg_publication(
     services: MirrorContext,
     choices: TableOptionsResolver,
     ownership: Ownership,
+    cuts: CutHistory,
 ) -> IcebergPublication | None:
     """Return what publishes versions as Iceberg tables; None if the settings want none.
 
-    Raises MirrorError if the catalog refuses. One that does not answer may come back.
+    Raises MirrorError if the newest of the `cuts` cannot be read, or if the catalog refuses. One
+    that does not answer may come back.
     """
     if not choices.is_iceberg:
         return None
@@ -128,7 +130,9 @@ def iceberg_publication(
     limits = PublicationLimits(iceberg.snapshots, settings.cuts_ms, own.commits_in_parallel)
     files = TableFiles(services.storage, reader_uri(own.path), is_shared=own.shared)
     catalog = catalog_publisher(iceberg, files)
-    publication = IcebergPublication(services, choices, limits, files, catalog, ownership)
+    publication = IcebergPublication(
+        services, choices, limits, files, catalog, ownership, cuts.recent
+    )
     if catalog is not None:
         services.registry.refresh()
         publication.restriction = catalog.verify(publication.tables.places(), limits.threads)

@@ -58,6 +58,15 @@ class CutHistory:
         return self._known[0]
 
     @property
+    def recent(self) -> Cut | None:
+        """The newest cut; None if it is so old that versions of its tables may be gone.
+
+        Raises MirrorError as `last`.
+        """
+        last = self.last
+        return last if last is not None and last.written_ms >= now() - self._retention_ms else None
+
+    @property
     def renewal_ms(self) -> float:
         """After so long, a cut names newer versions of tables that other pipelines write to."""
         return self._retention_ms * merged_table.SEEN_SHARE

@@ -10,7 +10,8 @@ looks once at all tables: another process, or earlier settings, may have left on
 *Cuts.* At a cut, each table is published in the version of the cut, and gets its tag. Tables that
 have not changed get it, too; if there are so many that this takes long, they do not get it at each
 cut, but at the last one before nothing changes any more. Only a cut whose tag all tables have can
-be read by its name.
+be read by its name. The last cut of a process that died gets its tag in the next one, whose source
+may rest.
 
 *Files.* Delta's upkeep deletes files for the time of the last publication, not for now. So what is
 published can be read, also if publishing fails for days.
@@ -76,11 +77,12 @@ class IcebergPublication:
         files: TableFiles,
         catalog: CatalogPublisher | None = None,
         ownership: Ownership | None = None,
+        last_cut: Cut | None = None,
     ) -> None:
         """Publish the mirrors of `services` for which `choices` want it, to `files` and `catalog`.
 
-        `ownership` is the claim of this process. Raises MirrorError if the record of an earlier
-        run cannot be read.
+        `ownership` is the claim of this process, and `last_cut` the newest one of an earlier run,
+        if its versions are there. Raises MirrorError if the record of that run cannot be read.
         """
         self._services = services
         self.tables = PublishedTables(services.registry, choices)
@@ -91,10 +93,7 @@ class IcebergPublication:
         owner = None if ownership is None else ownership.owner
         self._tags = CutTags(owner.prefix if owner is not None and owner.shared else None)
         self._written = PublicationRecord.read(*services.folder)
-        self._record = self._written or PublicationRecord(tags=self._tags)
-        if self._record.tags != self._tags:
-            # From before pipelines shared the mirror, or since they do not. Tags stay for a time.
-            self._record = replace(self._record, cuts={}, tags=self._tags)
+        self._record = (self._written or PublicationRecord()).with_tags(self._tags)
         self._newest_cut = max(self._record.cuts, default=0)
         self.queue = PublicationQueue()
         # What the catalog has refused at the start, though no table needs it now.
@@ -112,7 +111,8 @@ class IcebergPublication:
         self._tagged_at = 0.0
         self._tag_seconds = 0.0
         # The newest cut, until all tables have its tag that can get it.
-        self._untagged: Cut | None = None
+        is_left = last_cut is not None and last_cut.number not in self._record.cuts
+        self._untagged = last_cut if is_left else None
         # When the last version was published, milliseconds since 1970.
         self._published_ms: dict[str, int] = {}
 

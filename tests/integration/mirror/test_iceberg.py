@@ -19,6 +19,7 @@ from stream_jobs.delta.table import TableCommit
 from stream_jobs.errors import MirrorError
 from stream_jobs.run.assembly import batch_applier
 from stream_jobs.run.commands import show_cuts
+from stream_jobs.run.iceberg_publication import IcebergPublication
 from stream_jobs.run.metrics_server import PREFIX, MetricsCollector
 from stream_jobs.run.publication_thread import publishing
 from stream_jobs.run.status import show_status
@@ -197,6 +198,20 @@ def test_all_tables_have_the_tag_of_a_cut_and_are_of_one_moment(
     job.run(**BOTH)
     assert mirror_at(path, format="iceberg").tag == "cut_4"
     agree(job, "other", duckdb)
+
+
+def test_the_last_cut_of_a_job_that_was_killed_gets_its_tag_from_the_next_one(
+    kafka: Kafka, job: Job, tables: list[SourceTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transfer(kafka, tables, 10)
+    with monkeypatch.context() as killed:
+        killed.setattr(IcebergPublication, "finish", lambda _: None)
+        job.apply(**BOTH)
+    # The source rests, so there is no other cut.
+    job.run(**BOTH)
+    path = str(job.folder / "mirror")
+    assert mirror_at(path, format="iceberg").tag == "cut_1"
+    assert len(read_cuts(LocalStorage(path))) == 1
 
 
 def test_a_mirror_without_iceberg_has_no_cut_there(

@@ -103,9 +103,9 @@ class IdleMirror:
         (self._schema,) = registry.history("p.shop.t0")
         self._cuts = 0
 
-    def restart(self) -> None:
-        """Begin as another process does."""
-        self.publication = IcebergPublication(*self._given)
+    def restart(self, last_cut: Cut | None = None) -> None:
+        """Begin as another process does, after one that has written `last_cut`."""
+        self.publication = IcebergPublication(*self._given, last_cut=last_cut)
 
     def change(self, cut: Cut | None = None) -> None:
         """Insert a row into one table, and tell the publication, as the driver does."""

@@ -101,6 +101,39 @@ def test_the_last_cut_gets_its_tag_when_the_job_ends(
     assert version_of(mirror, 0) == 2
 
 
+def test_the_last_cut_of_a_process_that_died_gets_its_tag_while_the_source_rests(
+    mirror: IdleMirror,
+) -> None:
+    mirror.change(mirror.cut())
+    mirror.publication.publish()
+    mirror.change()
+    cut = mirror.cut()
+    mirror.restart(cut)
+    mirror.publication.publish()
+    assert listed_cuts(mirror) == [1, 2]
+    assert [tags_of(mirror, number)["cut_2"] for number in range(3)] == [1, 0, 0]
+    # It is tagged once, by whatever process.
+    before = list(mirror.files.storage.list("_iceberg"))
+    mirror.publication.publish()
+    mirror.restart(cut)
+    mirror.publication.publish()
+    assert list(mirror.files.storage.list("_iceberg")) == before
+
+
+def test_the_last_cut_of_a_process_that_died_waits_no_longer_if_a_table_has_gone_on(
+    mirror: IdleMirror,
+) -> None:
+    mirror.change()
+    cut = mirror.cut()
+    mirror.change()
+    mirror.restart(cut)
+    for _ in range(2):
+        mirror.publication.publish()
+    assert listed_cuts(mirror) == []
+    assert not mirror.publication.queue.problems
+    assert version_of(mirror, 0) == 2
+
+
 def test_a_cut_at_which_a_table_has_failed_gets_its_tag_after_it(
     mirror: IdleMirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
