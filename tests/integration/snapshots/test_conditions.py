@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from connector.foundation.errors import ConfigError
 from connector.stream.source.condition_parser import Condition
-from local_stack import connect
+from connector.stream.source.select_session import SelectSession
+from tests.integration.snapshots.own_database import own_database
 from tests.length import length
 
 if TYPE_CHECKING:
     from pymysql.cursors import Cursor
 
-    from local_stack import Endpoint, MariadbServer, MysqlServer
+    from tests.integration.source_server import Source
 
 pytestmark = pytest.mark.server
 
@@ -70,13 +71,12 @@ def larger(smaller: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 CONDITIONS = st.recursive(ATOMS, larger, max_leaves=8)
 
 
-def fill(endpoint: Endpoint, database: str) -> None:
-    with connect(endpoint, database) as connection, connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE TABLE t (id INT PRIMARY KEY, n INT, s VARCHAR(10), `été` VARCHAR(10), d DATE) "
-            "CHARACTER SET utf8mb4"
-        )
-        cursor.executemany("INSERT INTO t VALUES (%s, %s, %s, %s, %s)", ROWS)
+def fill(cursor: Cursor) -> None:
+    cursor.execute(
+        "CREATE TABLE t (id INT PRIMARY KEY, n INT, s VARCHAR(10), `été` VARCHAR(10), d DATE) "
+        "CHARACTER SET utf8mb4"
+    )
+    cursor.executemany("INSERT INTO t VALUES (%s, %s, %s, %s, %s)", ROWS)
 
 
 def rows(cursor: Cursor, where: str) -> object:
@@ -84,9 +84,10 @@ def rows(cursor: Cursor, where: str) -> object:
     return cursor.fetchall()
 
 
-def compare(endpoint: Endpoint, database: str) -> None:
-    fill(endpoint, database)
-    with connect(endpoint, database) as connection, connection.cursor() as cursor:
+def test_a_server_chooses_the_same_rows(source: Source) -> None:
+    with own_database(source, SelectSession) as own:
+        database, cursor = own.name, own.cursor
+        fill(cursor)
 
         @settings(max_examples=length(short=200, full=600), suppress_health_check=list(HealthCheck))
         @given(CONDITIONS, st.sampled_from(MODES))
@@ -107,13 +108,3 @@ def compare(endpoint: Endpoint, database: str) -> None:
             assert rows(cursor, printed) == expected, printed
 
         chooses_the_same()
-
-
-def test_mysql_chooses_the_same_rows(mysql_server: MysqlServer, database: str) -> None:
-    compare(mysql_server.endpoint, database)
-
-
-def test_mariadb_chooses_the_same_rows(
-    mariadb_server: MariadbServer, mariadb_database: str
-) -> None:
-    compare(mariadb_server.endpoint, mariadb_database)

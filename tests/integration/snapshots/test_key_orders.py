@@ -15,9 +15,9 @@ from connector.stream.snapshot.keyset import can_be_paged, select_chunk, select_
 from connector.stream.snapshot.table_state import KeyBounds
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
-from local_stack import connect
 from tests.integration.snapshots.chunks import whole_chunk
 from tests.integration.snapshots.collations import collations
+from tests.integration.snapshots.own_database import own_database
 from tests.integration.source_server import source_of
 from tests.length import FULL, full_only
 
@@ -122,18 +122,9 @@ class Tables:
 )
 def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
     """A new database on each server."""
-    source = source_of(request.getfixturevalue(request.param))
-    schema = f"test_{request.param}_keys"
-    source.execute(f"CREATE DATABASE {schema}")
-    settings = source.settings(user=source.create_account("SELECT"))
-    with (
-        SelectSession(settings) as session,
-        connect(source.server.endpoint, schema) as connection,
-        connection.cursor() as cursor,
-    ):
-        cursor.execute("SET SESSION sql_mode = '', time_zone = '+00:00'")
-        yield Tables(cursor, session, schema)
-    source.execute(f"DROP DATABASE {schema}")
+    server = request.getfixturevalue(request.param)
+    with own_database(source_of(server), SelectSession) as own:
+        yield Tables(own.cursor, own.session, own.name)
 
 
 def test_chunks_lose_no_row_by_the_collation_of_the_key(tables: Tables) -> None:

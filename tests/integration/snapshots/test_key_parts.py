@@ -14,9 +14,9 @@ from connector.stream.snapshot.key_parts import PARTS_MAX, key_parts
 from connector.stream.snapshot.keyset import can_be_paged, select_chunk, select_rows
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
-from local_stack import connect
 from tests.integration.snapshots.chunks import whole_chunk
 from tests.integration.snapshots.collations import collations
+from tests.integration.snapshots.own_database import own_database
 from tests.integration.source_server import source_of
 from tests.length import length
 
@@ -247,18 +247,9 @@ class Tables:
 @pytest.fixture(params=["mysql_server", "mariadb_server"])
 def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
     """A new database on each server."""
-    source = source_of(request.getfixturevalue(request.param))
-    schema = f"test_{request.param}_parts"
-    source.execute(f"CREATE DATABASE {schema}")
-    settings = source.settings(user=source.create_account("SELECT"))
-    with (
-        WatchedSession(settings) as session,
-        connect(source.server.endpoint, schema) as connection,
-        connection.cursor() as cursor,
-    ):
-        cursor.execute("SET SESSION sql_mode = '', time_zone = '+00:00'")
-        yield Tables(cursor, session, schema)
-    source.execute(f"DROP DATABASE {schema}")
+    server = request.getfixturevalue(request.param)
+    with own_database(source_of(server), WatchedSession) as own:
+        yield Tables(own.cursor, own.session, own.name)
 
 
 def test_a_table_with_any_key_has_many_parts(tables: Tables) -> None:

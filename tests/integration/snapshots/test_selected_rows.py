@@ -25,11 +25,12 @@ from connector.stream.envelope.table_registry import PublishedTable
 from connector.stream.source import table_errors
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
-from local_stack import MysqlServer, connect
+from local_stack import MysqlServer
 from tests.binlog.source_log import SourceLog
 from tests.foundation.errors.texts import text_of
 from tests.integration.decoding.test_values import CASES, JSON_DOCUMENTS, double_literal
 from tests.integration.snapshots.chunks import whole_chunk
+from tests.integration.snapshots.own_database import own_database
 from tests.integration.source_server import Source, source_of
 from tests.stream.envelope.collected import Collected
 
@@ -97,15 +98,8 @@ def rows_of(chunk: Chunk) -> Rows:
 
 
 def place_on(source: Source) -> Iterator[Place]:
-    database = f"test_{uuid.uuid4().hex[:12]}"
-    source.execute(f"CREATE DATABASE {database}")
-    settings = source.settings(user=source.create_account("SELECT"))
-    with (
-        connect(source.server.endpoint, database) as connection,
-        SelectSession(settings) as session,
-    ):
-        yield Place(database, SourceLog(connection), session)
-    source.execute(f"DROP DATABASE {database}")
+    with own_database(source, SelectSession) as own:
+        yield Place(own.name, SourceLog(own.connection), own.session)
 
 
 @pytest.fixture
@@ -544,7 +538,6 @@ def test_no_two_rows_have_one_key_because_their_labels_have_one_text(
 ) -> None:
     form = DebeziumProfile() if profile == "debezium" else None
     options = replace(OPTIONS, debezium=form)
-    place.run("SET SESSION sql_mode = ''")
     for definition, fine, wrong in ONE_TEXT:
         place.run("DROP TABLE IF EXISTS t")
         place.run(f"CREATE TABLE t (v {definition} NOT NULL PRIMARY KEY) CHARACTER SET utf8mb4")
