@@ -12,7 +12,8 @@ disk; without it, a table could be left with empty files.
 A folder that somebody moves away while the job runs is not made again, neither for a commit nor for
 a data file, which would be lost when it is moved back. Only a new table makes its folder again,
 because people delete tables that are to be copied again; and so does a file of the job whose folder
-was deleted in that of all of them.
+was deleted in that of all of them. Where a worker does not see the mirror at all, that is a failure
+of the storage.
 """
 
 import errno
@@ -20,10 +21,10 @@ import getpass
 import os
 import stat
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import pyarrow as pa
@@ -48,9 +49,9 @@ class LocalStorage:
     # Folders that were there.
     _found: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+    def __reduce__(self) -> tuple[Callable[[str], "LocalStorage"], tuple[str]]:
         """Return what a worker gets, who learns of the few tables that it writes to."""
-        return type(self), (self.root,)
+        return _of_worker, (self.root,)
 
     def read(self, path: str) -> bytes | None:
         return self.read_part(path, 0, -1)
@@ -161,11 +162,19 @@ class LocalStorage:
         said = error.strerror or type(error).__name__
         return MirrorError(delta_errors.STORAGE_FAILED, path=f"{self.root}/{path}", said=said)
 
+    @property
+    def _is_away(self) -> bool:
+        """Whether the mirror itself is not there, as where a machine has lost its mount."""
+        known = self._found.intersection((self.root, f"{self.root}/{OWN_FOLDER}"))
+        return not all(map(os.path.isdir, known))
+
     def _taken(self, path: str) -> str | None:
         """Return the folder of a table's file that is not there, but for the whole mirror's."""
         folder = os.path.dirname(self._full(path))  # noqa: PTH120
         is_own = path.startswith("_")
-        if is_own or os.path.isdir(folder) or not os.path.isdir(self.root):  # noqa: PTH112
+        if is_own or self._is_away or not os.path.isdir(self.root):  # noqa: PTH112
+            return None
+        if os.path.isdir(folder):  # noqa: PTH112
             return None
         while not os.path.isdir(parent := os.path.dirname(folder)):  # noqa: PTH112, PTH120
             folder = parent
@@ -216,6 +225,8 @@ class LocalStorage:
 
     def _make(self, folder: str, name: str) -> None:
         """Make a folder for a file; raises FileNotFoundError if somebody has taken it away."""
+        if self._is_away:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         known = folder
         while known not in self._found and known != self.root:
             known = os.path.dirname(known)  # noqa: PTH120
@@ -224,9 +235,20 @@ class LocalStorage:
             # Who deletes a table may want it made again, and files of the job alone come again.
             is_new_table = folder.endswith("/_delta_log") and name == f"{0:020}.json"
             is_deleted = parent.endswith(f"/{OWN_FOLDER}") and os.path.isdir(parent)  # noqa: PTH112
-            if known == self.root or not (is_new_table or is_deleted):
+            if not (is_new_table or is_deleted):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+
+
+def _of_worker(root: str) -> LocalStorage:
+    """Return the storage of a worker: the driver has found the mirror, and the job's files in it.
+
+    A machine that has lost its mount has an empty folder there, or none, and makes nothing in it.
+    """
+    storage = LocalStorage(root)
+    storage.note_table(OWN_FOLDER, exists=True)
+    storage._found.add(root)  # noqa: SLF001
+    return storage
 
 
 # Buckets of S3, by everybody's name and by Hadoop's, containers of Azure, by a name alone or with

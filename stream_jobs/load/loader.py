@@ -36,6 +36,7 @@ from stream_jobs.load.server_state import (
 from stream_jobs.load.source_server import SourceServer, Teller
 from stream_jobs.load.source_servers import RETRY_SECONDS, SourceServers
 from stream_jobs.load.table_loads import TableLoads
+from stream_jobs.tables.driver_view import as_seen_here
 from stream_jobs.tables.load_state import SourceMoment
 from stream_jobs.tables.mirror_context import MirrorContext
 
@@ -392,6 +393,11 @@ class Loader:
 
     def _put_off(self, topics: Sequence[str], problem: Message) -> None:
         """Open the loads of tables again later; say why, once for a reason."""
+        if problem.code == delta_errors.FOLDER_GONE:
+            missed = as_seen_here(
+                MirrorError(problem.code, **problem.facts), self._services.storage
+            )
+            problem = missed.message
         problem = in_words_of_url(problem)
         known, names = self._loads.problems, self._loads.wanted()
         new = [

@@ -34,6 +34,7 @@ from stream_jobs.run.iceberg_publication import IcebergPublication, PublicationL
 from stream_jobs.run.job_state import Ownership, claimed
 from stream_jobs.settings import IcebergSettings, MirrorSettings, Settings
 from stream_jobs.source.client import KafkaClient
+from stream_jobs.tables.driver_view import seen_here
 from stream_jobs.tables.maintenance import TableMaintenance
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.schema_registry import SchemaRegistry
@@ -78,7 +79,7 @@ def batch_applier(
         folder,
         accept_partitions=kafka.added_partitions == "accept",
     )
-    template = task_template(settings, storage)
+    template, run = task_template(settings, storage), seen_here(run, storage)
     threads, target = own.commits_in_parallel, own.target_file_bytes
     states = TopicStates(storage, own.path, registry, choices, is_stopping)
     targets = CutTargetFinder.of(client, kafka.topic_prefix, choices.skipped)

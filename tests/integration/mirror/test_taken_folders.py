@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from connector.foundation.contract import OP_CREATE
+from connector.foundation.contract import OP_CREATE, OP_UPDATE
 from stream_jobs.apply.task import run_task
-from stream_jobs.errors import delta_errors, job_errors, record_errors
+from stream_jobs.errors import MirrorError, delta_errors, job_errors, record_errors
 from stream_jobs.run.assembly import batch_applier
 from stream_jobs.source.client import KafkaClient
 from stream_jobs.source.topics import OffsetRange
@@ -81,6 +81,43 @@ def test_a_folder_that_was_taken_away_sets_its_table_aside_until_it_is_back(
     assert report is not None
     assert report.resumed == ["shop.taken"]
     assert job.rows("taken", "id") == job.rows("kept", "id") == [(n,) for n in range(1, 12)]
+
+
+@pytest.mark.parametrize("unseen", ["shop", "shop/taken", "shop/taken/*.parquet"])
+def test_what_a_worker_alone_does_not_see_is_a_failure_of_its_storage(
+    job: Job, tables: list[SourceTable], tmp_path: Path, unseen: str
+) -> None:
+    """No table is set aside for that; the next process goes on, on a machine that sees all."""
+
+    def run_elsewhere(tasks: Sequence[Task]) -> list[PartResult]:
+        moved = [(path, tmp_path / path.name) for path in (tmp_path / "mirror").glob(unseen)]
+        for path, away in moved:
+            path.rename(away)
+        results = run_in_process(tasks)
+        for path, away in moved:
+            away.rename(path)
+        return results
+
+    # Without the indexes of earlier batches, it has to read the rows.
+    settings = job.settings(mirror={"index_folder": str(tmp_path / "indexes")})
+    with closing(KafkaClient(settings.kafka.facts())) as client:
+        applier = batch_applier(settings, client, run_elsewhere, lambda: 2)
+        running = RunningJob(job.kafka, applier)
+        with job.kafka.transaction():
+            for table in tables:
+                before = {"id": 1, "note": "1"}
+                table.send(OP_UPDATE, before, {"id": 1, "note": "new"})
+            job.kafka.progress()
+        with pytest.raises(MirrorError) as caught:
+            running.apply(*tables)
+        assert caught.value.code is delta_errors.STORAGE_FAILED
+        assert caught.value.message.facts["said"] == (
+            "a worker does not find it, and the driver does"
+        )
+        assert not applier.set_aside
+    job.run()
+    rows = [(1, "new"), *((number, str(number)) for number in range(2, 10))]
+    assert job.rows("taken", "id", "note") == job.rows("kept", "id", "note") == rows
 
 
 def test_a_table_is_not_resumed_without_its_folder(

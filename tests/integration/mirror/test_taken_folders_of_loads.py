@@ -14,6 +14,7 @@ from tests.integration.mirror.test_first_load import (
     MIRROR,
     Meanwhile,
     fill,
+    load_waits,
     mirrored,
     names,
     url,
@@ -21,6 +22,7 @@ from tests.integration.mirror.test_first_load import (
 )
 
 if TYPE_CHECKING:
+    from stream_jobs.load.range_task import RangeJob, RangeResult
     from tests.integration.database_stream import Stream
     from tests.integration.mirror.conftest import Job
 
@@ -115,6 +117,32 @@ def test_a_table_that_is_taken_while_it_is_loaded_goes_on_when_it_is_back(
         assert not folder.exists()
         (tmp_path / "away").rename(folder)
         own_job.resume(f"{stream.database}.t")
+        lines = own_job.run(first_load=source)
+    assert own_job.exit_code == 0, lines
+    assert mirrored(stream, own_job, "t") == names(stream, "t")
+
+
+def test_a_load_waits_while_a_worker_alone_does_not_see_the_folder(
+    stream: Stream, own_job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, load = Path(own_job.path("t", stream.database)), own_job.load_range
+
+    def load_elsewhere(job: RangeJob) -> RangeResult:
+        folder.rename(tmp_path / "away")
+        result = load(job)
+        (tmp_path / "away").rename(folder)
+        return result
+
+    fill(stream, "t")
+    with stream.connector(**MIRROR) as connector:
+        wait_for_states(connector, 1)
+        wait_until_settled(stream.broker, stream.prefix)
+        source = url(stream) | {"connections": 1}
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(own_job, "load_range", load_elsewhere)
+            lines = own_job.run(first_load=source)
+        assert load_waits(lines) == [delta_errors.STORAGE_FAILED.code]
+        assert set_aside(lines) == []
         lines = own_job.run(first_load=source)
     assert own_job.exit_code == 0, lines
     assert mirrored(stream, own_job, "t") == names(stream, "t")

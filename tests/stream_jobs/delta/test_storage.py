@@ -200,7 +200,30 @@ def test_a_table_that_was_read_and_taken_away_is_not_made_again(tmp_path: Path) 
     assert not (tmp_path / "t").exists()
 
 
+@pytest.mark.parametrize("left", ["nothing", "an empty folder"])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_worker_without_its_mount_makes_nothing_there(
+    tmp_path: Path, left: str, exists: bool
+) -> None:
+    root = tmp_path / "mirror"
+    storage = LocalStorage(str(root))
+    storage.put_if_absent("_cdc/owner/1.json", b"1")
+    if exists:
+        storage.write("shop/t/_delta_log/0.json", b"0")
+    worker = pickle.loads(pickle.dumps(storage))
+    worker.note_table("shop/t", exists=exists)
+    root.rename(tmp_path / "away")
+    if left == "an empty folder":
+        root.mkdir()
+    with pytest.raises(MirrorError) as caught:
+        worker.write("shop/t/part-1.parquet", b"1")
+    facts = {"path": f"{root}/shop/t/part-1.parquet", "said": "No such file or directory"}
+    assert caught.value.text == text_of(delta_errors.STORAGE_FAILED, **facts)
+    assert not root.exists() or not list(root.iterdir())
+
+
 def test_a_worker_makes_the_folder_of_a_new_table_alone(tmp_path: Path) -> None:
+    LocalStorage(str(tmp_path)).write("_cdc/owner/1.json", b"1")
     LocalStorage(str(tmp_path)).write("shop/t/_delta_log/0.json", b"0")
     worker = pickle.loads(pickle.dumps(LocalStorage(str(tmp_path))))
     worker.note_table("shop/t", exists=True)
