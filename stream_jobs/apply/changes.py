@@ -29,6 +29,8 @@ _BARE_END: Final = b',"after":null,'
 _ROW_OPS: Final = tuple(
     ord(op) for op in (contract.OP_CREATE, contract.OP_UPDATE, contract.OP_DELETE, contract.OP_READ)
 )
+# By operation, whether it is one of them.
+_IS_ROW: Final = np.isin(np.arange(256), _ROW_OPS)
 
 
 class Changes:
@@ -80,7 +82,7 @@ class Changes:
         is_empty |= self._are_skipped
         # A tombstone repeats the headers of its `d`, and is never applied.
         self.are_tombstones: NDArray[np.bool_] = is_empty & (self.ops == DELETE)
-        self.are_rows: NDArray[np.bool_] = np.isin(self.ops, _ROW_OPS) & ~self.are_tombstones
+        self.are_rows: NDArray[np.bool_] = _IS_ROW[self.ops] & ~self.are_tombstones
         self._are_empty = is_empty
 
     def __len__(self) -> int:
@@ -104,6 +106,17 @@ class Changes:
         return RecordPosition(
             self.topic, int(self.partitions[place]), int(self.offsets[place]), seq
         )
+
+    def by_schema(self, places: NDArray[np.intp]) -> list[tuple[str, NDArray[np.intp]]]:
+        """Return the changes at `places` by the id of their column list."""
+        if len(self.schema_ids) == 1 and len(places):
+            # Mostly. Each change has one.
+            return [(self.schema_ids[0], places)]
+        numbers = self.schemas[places]
+        return [
+            (self.schema_ids[number], places[numbers == number])
+            for number in np.unique(numbers).tolist()
+        ]
 
     def are_first(self) -> NDArray[np.bool_]:
         """Return which records are above all earlier ones of their partition: no repetitions."""

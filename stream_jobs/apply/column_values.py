@@ -7,6 +7,7 @@ if that fails are their values tried one by one.
 import binascii
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final, Literal
 
 import numpy as np
@@ -116,11 +117,16 @@ def _converted(parsed: pa.ChunkedArray, kind: ColumnType) -> tuple[pa.ChunkedArr
     except pa.ArrowInvalid:
         return _each(parsed, kind.stored, lambda value: _cast(value, kind.stored))
     if kind.is_date:
-        early = pc.less(values, _FIRST_DAY.cast(kind.stored))
-        if pc.any(early, min_count=0).as_py():
+        early = pc.less(values, _first_day(kind.stored))
+        if any(chunk.true_count for chunk in early.chunks):
             places = np.flatnonzero(early.fill_null(False).to_numpy())
             return pc.if_else(early, None, values), places.tolist()
     return values, ()
+
+
+@cache
+def _first_day(kind: pa.DataType) -> pa.Scalar:
+    return _FIRST_DAY.cast(kind)
 
 
 def _each(

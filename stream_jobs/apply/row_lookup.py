@@ -149,12 +149,18 @@ def _matches(keys: Keys, index: KeyIndex) -> tuple[NDArray[np.intp], NDArray[np.
     own = index.keys
     first: Any = np.searchsorted(own.first, keys.first, "left")
     counts = np.searchsorted(own.first, keys.first, "right") - first
-    if not counts.any():
+    most = counts.max(initial=0)
+    if not most:
         return _NO_PLACES, _NO_PLACES
-    change = np.repeat(np.arange(len(keys.first)), counts)
-    # Within the rows of one change: 0, 1, …
-    nth = np.arange(len(change)) - np.repeat(np.cumsum(counts) - counts, counts)
-    row = np.repeat(first, counts) + nth
+    if most == 1:
+        # A file of the mode `current` has a key once.
+        change = np.flatnonzero(counts)
+        row = first[change]
+    else:
+        change = np.repeat(np.arange(len(keys.first)), counts)
+        # Within the rows of one change: 0, 1, …
+        nth = np.arange(len(change)) - np.repeat(np.cumsum(counts) - counts, counts)
+        row = np.repeat(first, counts) + nth
     if keys.second is not None and own.second is not None:
         same = keys.second[change] == own.second[row]
         change, row = change[same], row[same]

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,7 @@ from stream_jobs.source.table_schema import TableSchema
 _LAST_US = 253_402_300_799_999_999
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rows:
     """Rows, or keys alone, with the sequences of their changes under HI and LO."""
 
@@ -32,7 +33,7 @@ class Rows:
     places: NDArray[np.intp]  # of the records that they come from
     source: pa.ChunkedArray  # when the source committed them: STRUCT<ts_ms, ts_us>
 
-    @property
+    @cached_property
     def source_ts_ms(self) -> int | None:
         """When the source committed the latest of them."""
         return _latest(self.source)
@@ -111,11 +112,8 @@ class RowReader:
         return self._rows(groups, "before", columns)
 
     def _by_schema(self, places: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], RecordMapping]]:
-        numbers = self.changes.schemas[places]
-        return [
-            (places[numbers == number], self.parses[self.changes.schema_ids[number]])
-            for number in np.unique(numbers).tolist()
-        ]
+        groups = self.changes.by_schema(places)
+        return [(own, self.parses[schema_id]) for schema_id, own in groups]
 
     def _rows(
         self,
@@ -137,6 +135,9 @@ class RowReader:
             kinds = [*(self._stored(column) for column in columns), pa.int64(), pa.int64()]
             empty = pa.schema(list(zip(names, kinds, strict=True))).empty_table()
             return Rows(empty, np.zeros(0, np.intp), pa.chunked_array([], SOURCE))
+        if len(tables) == 1:
+            # Mostly.
+            return Rows(tables[0], groups[0][0], sources[0])
         chunks = [chunk for source in sources for chunk in source.chunks]
         every = np.concatenate([places for places, _, _ in groups])
         return Rows(pa.concat_tables(tables), every, pa.chunked_array(chunks, SOURCE))

@@ -128,14 +128,13 @@ def _find_schemas(
 ) -> None:
     """Note which column lists the changes to apply have."""
     sequences = changes.sequences
-    for number in np.unique(changes.schemas[due]).tolist():
-        own = due[changes.schemas[due] == number]
+    for schema_id, own in changes.by_schema(due):
         later = own if part.since is None else own[sequences.are_above(part.since)[own]]
         lowest, highest = sequences.lowest(own), sequences.highest(own)
         assert lowest is not None
         assert highest is not None
         use = task_messages.SchemaUse(lowest, highest, sequences.lowest(later))
-        result.schemas[changes.schema_ids[number]] = use
+        result.schemas[schema_id] = use
 
 
 def _apply(

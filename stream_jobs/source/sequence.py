@@ -9,6 +9,8 @@ Both are never negative, so (hi, lo) compares as signed numbers do. A sequence o
 widths is an error, not a wrap.
 """
 
+from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,20 +31,30 @@ _WIDTHS = (
     contract.SEQ_EVENT_DIGITS,
     contract.SEQ_ROW_DIGITS,
 )
+# Where each number begins and ends.
+_SPANS = tuple((end - width, end) for width, end in zip(_WIDTHS, accumulate(_WIDTHS), strict=True))
 _NINE = 9
 
 
 def _weights() -> NDArray[np.float64]:
     """Return what each digit counts in each of the five numbers."""
     weights = np.zeros((contract.SEQ_DIGITS, len(_WIDTHS)))
-    end = 0
-    for number, width in enumerate(_WIDTHS):
-        end += width
-        weights[end - width : end, number] = 10.0 ** np.arange(width - 1, -1, -1)
+    for number, (start, end) in enumerate(_SPANS):
+        weights[start:end, number] = 10.0 ** np.arange(end - start - 1, -1, -1)
     return weights
 
 
 _WEIGHTS = _weights()
+# NumPy takes longer to begin than Python takes for so few sequences.
+_FEW = 50
+
+
+def _numbers_of_few(text: bytes) -> NDArray[np.int64]:
+    """Return the five numbers of each sequence; `text` has digits alone."""
+    starts = range(0, len(text), contract.SEQ_DIGITS)
+    rows = [[int(text[at + start : at + end]) for start, end in _SPANS] for at in starts]
+    return np.array(rows, np.int64)
+
 
 # The columns of a mirror with the sequence of each row's last change.
 HI = "_cdc_hi"
@@ -102,12 +114,17 @@ class PackedSequences:
 
     def __init__(self, text: bytes) -> None:
         """Pack the digits of all records, without anything between them."""
-        digits = np.frombuffer(text, np.uint8).reshape(-1, contract.SEQ_DIGITS) - ord("0")
-        # One product, also for few sequences. It is exact: the sums have less than 53 bits.
-        product = digits.astype(np.float64) @ _WEIGHTS
-        epoch, file, position, event, row = product.T.astype(np.int64)
+        are_digits: Any = True
+        if len(text) <= _FEW * contract.SEQ_DIGITS and text.isdigit():
+            numbers = _numbers_of_few(text)
+        else:
+            digits = np.frombuffer(text, np.uint8).reshape(-1, contract.SEQ_DIGITS) - ord("0")
+            # One product. It is exact: the sums have less than 53 bits.
+            numbers = (digits.astype(np.float64) @ _WEIGHTS).astype(np.int64)
+            are_digits = (digits <= _NINE).all(axis=1)
+        epoch, file, position, event, row = numbers.T
         self.fits: NDArray[np.bool_] = (
-            (digits <= _NINE).all(axis=1)
+            are_digits
             & (epoch >> EPOCH_BITS == 0)
             & (file >> FILE_BITS == 0)
             & (position >> POSITION_BITS == 0)
@@ -130,15 +147,18 @@ class PackedSequences:
 
     def highest(self, places: NDArray[np.intp]) -> PackedSequence | None:
         """Return the highest sequence of some records; None of no records."""
-        if not len(places):
-            return None
+        if len(places) <= _FEW:
+            return max(self._few(places), default=None)
         hi = self.hi[places].max()
         return PackedSequence(int(hi), int(self.lo[places[self.hi[places] == hi]].max()))
 
+    def _few(self, places: NDArray[np.intp]) -> Iterator[PackedSequence]:
+        return map(PackedSequence, self.hi[places].tolist(), self.lo[places].tolist())
+
     def lowest(self, places: NDArray[np.intp]) -> PackedSequence | None:
         """Return the lowest sequence of some records; None of no records."""
-        if not len(places):
-            return None
+        if len(places) <= _FEW:
+            return min(self._few(places), default=None)
         hi = self.hi[places].min()
         return PackedSequence(int(hi), int(self.lo[places[self.hi[places] == hi]].min()))
 

@@ -36,22 +36,26 @@ class Current(Mode):
     def apply(self, work: ModeInput, due: NDArray[np.intp]) -> None:
         """Write the last row of each key; the rows that it replaces die."""
         upserts, deletes = split(work.changes, work.changes.last_of_keys(due))
-        indexed = self.indexed(work.mirror)
-        rows = work.reader.rows(upserts, "after", work.source_columns)
-        gone = work.reader.keys(deletes, indexed.key)
-        data = work.in_order(rows.data)
+        indexed, reader = self.indexed(work.mirror), work.reader
+        rows = reader.rows(upserts, "after", work.source_columns)
+        changed = data = work.in_order(rows.data)
+        parts = [rows]
         names = [column.name for column in indexed.key]
-        both = pa.concat_tables([data.select([*names, HI, LO]), gone.data.select([*names, HI, LO])])
-        keys = keys_of([both[name] for name in names])
+        if len(deletes):
+            gone = reader.keys(deletes, indexed.key)
+            parts.append(gone)
+            every = [*names, HI, LO]
+            changed = pa.concat_tables([data.select(every), gone.data.select(every)])
+        keys = keys_of([changed[name] for name in names])
         floor = work.part.floor if work.part.floor_is_new else None
-        hi, lo = both[HI].to_numpy(), both[LO].to_numpy()
+        hi, lo = changed[HI].to_numpy(), changed[LO].to_numpy()
         lookup = work.lookup(indexed).find(keys, hi, lo, floor)
         work.result.dead = lookup.dead
         are_new = lookup.are_new[: data.num_rows]
         if not are_new.all():
             data = data.filter(pa.array(are_new))
         work.write(data, indexed)
-        work.count(len(upserts), len(deletes), rows, gone)
+        work.count(len(upserts), len(deletes), *parts)
 
 
 DELETED = "_cdc_deleted"

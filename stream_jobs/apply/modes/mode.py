@@ -217,4 +217,6 @@ class ModeInput:
         self.result.source_ts_ms = max(times, default=None)
         streamed = [part.streamed_ts_ms(self.changes.ops) for part in rows]
         self.result.streamed_ts_ms = max((at for at in streamed if at is not None), default=None)
-        self.result.changed_bytes = sum(part.data.nbytes for part in rows if part.data.num_rows)
+        tables = [part.data for part in rows if part.data.num_rows]
+        # Nothing of these is a slice, for which `nbytes` looks at each value.
+        self.result.changed_bytes = sum(data.get_total_buffer_size() for data in tables)

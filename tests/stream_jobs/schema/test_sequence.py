@@ -60,10 +60,11 @@ def test_a_part_that_is_too_wide_is_an_error_and_not_a_wrap(beyond: Sequence) ->
     )
 
 
-@given(st.lists(sequences, min_size=1), sequences)
+@given(st.lists(sequences, min_size=1), st.sampled_from([1, 100]), sequences)
 def test_many_are_packed_and_compared_as_each_of_them_is(
-    each: list[Sequence], bound: Sequence
+    listed: list[Sequence], times: int, bound: Sequence
 ) -> None:
+    each = listed * times
     many = PackedSequences("".join(map(str, each)).encode())
     packed = [PackedSequence.pack(sequence) for sequence in each]
     assert many.fits.all()
@@ -81,3 +82,6 @@ def test_many_are_packed_and_compared_as_each_of_them_is(
 def test_what_is_no_sequence_among_many_is_found(text: str) -> None:
     right = str(Sequence(1, 2, 3, 4, 5))
     assert PackedSequences((right + text + right).encode()).fits.tolist() == [True, False, True]
+    every = PackedSequences((right * 100 + text).encode())
+    assert every.fits.tolist() == [True] * 100 + [False]
+    assert every.at(100) == PackedSequence(0, 0)
