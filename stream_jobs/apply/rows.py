@@ -17,7 +17,7 @@ from stream_jobs.apply.row_images import SOURCE, read_images
 from stream_jobs.apply.table_failures import InvalidRecordError
 from stream_jobs.apply.task_messages import RecordMapping
 from stream_jobs.delta.columns import Column
-from stream_jobs.source.column_types import ColumnType, holds_all_values
+from stream_jobs.source.column_types import ColumnType
 from stream_jobs.source.sequence import HI, LO
 from stream_jobs.source.table_schema import TableSchema
 
@@ -76,6 +76,8 @@ class RowReader:
     changes: Changes
     parses: Mapping[str, RecordMapping]
     target: TableSchema
+    # By column of the mirror, the type in which its values are written.
+    types: Mapping[str, pa.DataType]
     # Whether rows from before ADD COLUMN get the value that the server gave them.
     is_filling: bool
     zero_dates: ZeroDates
@@ -132,7 +134,7 @@ class RowReader:
             tables.append(pa.Table.from_arrays([*completed, *pair], names=names))
             sources.append(source)
         if not tables:
-            kinds = [*(self._stored(column) for column in columns), pa.int64(), pa.int64()]
+            kinds = [*(self.types[column.name] for column in columns), pa.int64(), pa.int64()]
             empty = pa.schema(list(zip(names, kinds, strict=True))).empty_table()
             return Rows(empty, np.zeros(0, np.intp), pa.chunked_array([], SOURCE))
         if len(tables) == 1:
@@ -163,7 +165,8 @@ class RowReader:
         self, column: Column, parsed: Mapping[str, pa.ChunkedArray], parse: RecordMapping, rows: int
     ) -> pa.ChunkedArray:
         """Return the values of a column of the mirror in rows that may not have it."""
-        name, kind = column.name, self._stored(column)
+        name = column.name
+        kind = self.types[name]
         if name in parsed:
             values = parsed[name]
             return values if values.type == kind else values.cast(kind)
@@ -172,14 +175,6 @@ class RowReader:
             return pa.chunked_array([pa.nulls(rows, kind)])
         value = literal(origin, origin.get("added_default")).cast(kind)
         return pa.chunked_array([pa.repeat(value, rows)])
-
-    def _stored(self, column: Column) -> pa.DataType:
-        own = self.target.by_name.get(column.name)
-        if own is None:
-            return column.type
-        # Other shards of the mirror may need a wider type.
-        stored = ColumnType.of(own).stored
-        return column.type if holds_all_values(column.type, stored) else stored
 
 
 def split(changes: Changes, places: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

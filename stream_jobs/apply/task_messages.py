@@ -11,7 +11,12 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from stream_jobs.source.column_types import ColumnType, holds_all_values
+from stream_jobs.source.table_schema import OWN_PREFIX
+
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from connector.foundation.contract import SchemaColumn
     from stream_jobs.apply.changes import LastChange
     from stream_jobs.apply.column_values import ZeroDates
@@ -57,6 +62,27 @@ class MirrorDescription:
 
     def __reduce__(self) -> tuple[object, ...]:
         return _unpacked, (self._packed,)
+
+    @cached_property
+    def source_columns(self) -> tuple[Column, ...]:
+        """The columns that come from the source."""
+        return tuple(column for column in self.columns if not column.name.startswith(OWN_PREFIX))
+
+    @cached_property
+    def file_columns(self) -> tuple[Column, ...]:
+        """The columns that data files have: those that do not partition the table."""
+        return tuple(column for column in self.columns if column.name not in self.partition_by)
+
+    @cached_property
+    def stored_types(self) -> Mapping[str, pa.DataType]:
+        """By column, the type in which its values are written."""
+        types = {column.name: column.type for column in self.columns}
+        for name in types.keys() & self.schema.by_name.keys():
+            own = ColumnType.of(self.schema.by_name[name]).stored
+            # Other shards of the mirror may need a wider type.
+            if not holds_all_values(types[name], own):
+                types[name] = own
+        return types
 
     @cached_property
     def _packed(self) -> bytes:

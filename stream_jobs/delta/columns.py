@@ -14,6 +14,7 @@ https://github.com/delta-io/delta/blob/master/PROTOCOL.md#writer-requirements-fo
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -243,8 +244,17 @@ class Column(NamedTuple):
     @property
     def physical_field(self) -> pa.Field:
         """The column as data files have it."""
-        metadata = {NestedFields.ID: str(self.field_id)}
-        return pa.field(self.physical_name, NestedFields.physical(self.type), metadata=metadata)
+        make = _nested_field if self.type.num_fields else _plain_field
+        return make(self.physical_name, self.type, self.field_id)
+
+
+def _nested_field(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
+    return pa.field(name, NestedFields.physical(kind), metadata={NestedFields.ID: str(field_id)})
+
+
+# Each small file asks for those of its columns, and tables have the same ones. Nested types are
+# left out: two of them are equal if only their ids differ.
+_plain_field = lru_cache(4096)(_nested_field)
 
 
 def new_columns(

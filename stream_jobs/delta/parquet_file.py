@@ -70,10 +70,14 @@ def file_rows(columns: Sequence[Column], data: pa.Table) -> pa.Table:
 
     Raises pa.ArrowInvalid if values do not fit into their columns.
     """
-    arrays = [_cast(data[column.name], column.type) for column in columns]
-    schema = physical_schema(columns)
-    arrays = [_renamed(array, field.type) for array, field in zip(arrays, schema, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    arrays = [
+        _renamed(_cast(data[column.name], column.type), column.physical_field.type)
+        if column.type.num_fields
+        else data[column.name]
+        for column in columns
+    ]
+    # Casts the others.
+    return pa.Table.from_arrays(arrays, schema=physical_schema(columns))
 
 
 def written_bytes(physical: pa.Table) -> pa.Buffer:

@@ -139,15 +139,15 @@ class ColumnType:
     @classmethod
     def of_source(cls, column: SchemaColumn) -> "ColumnType":
         """Return the type of the values of `column` before they are hashed or masked."""
-        get = column.get
-        # What decides the type of a column, besides its family.
-        facts = column["type"], get("unsigned"), get("precision"), get("scale"), get("length")
+        facts = tuple(map(column.get, _DECIDING))
         known = _known.get(facts)
         if known is None:
             known = _known[facts] = _FAMILIES[column["type"]](column)
         return known
 
 
+# What decides the type of a column.
+_DECIDING: Final = ("type", "unsigned", "precision", "scale", "length")
 # Types that were made. Each batch of each table asks for them, and making one costs as much as
 # converting some values.
 _known: dict[tuple[object, ...], ColumnType] = {}

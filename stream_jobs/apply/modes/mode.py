@@ -19,7 +19,7 @@ from stream_jobs.delta.compaction import in_key_order
 from stream_jobs.delta.data_skipping import partition_rows
 from stream_jobs.delta.parquet_file import write_file
 from stream_jobs.source.sequence import HI, LO, PackedSequence, Truncate
-from stream_jobs.source.table_schema import OWN_PREFIX, TableSchema
+from stream_jobs.source.table_schema import TableSchema
 
 
 class Truncation(Enum):
@@ -161,14 +161,15 @@ class ModeInput:
             self.changes,
             mirror.parses,
             mirror.schema,
+            mirror.stored_types,
             self.is_filling,
             self.task.zero_dates,
         )
 
     @property
-    def source_columns(self) -> list[Column]:
+    def source_columns(self) -> Sequence[Column]:
         """The columns of the mirror that come from the source."""
-        return [column for column in self.mirror.columns if not column.name.startswith(OWN_PREFIX)]
+        return self.mirror.source_columns
 
     def lookup(self, indexed: IndexColumns) -> Lookup:
         """Return the data files of the mirror.
@@ -193,12 +194,16 @@ class ModeInput:
         for column in mirror.columns:
             if column.name not in names:
                 data = data.append_column(column.name, pa.nulls(data.num_rows, column.type))
-        columns = [column for column in mirror.columns if column.name not in mirror.partition_by]
         order = (*self.file_order, *mirror.cluster_by)
         files = []
         for values, rows in partition_rows(mirror.path, mirror.columns, mirror.partition_by, data):
             file = write_file(
-                task.storage, mirror.path, columns, rows, key=order, partition_values=values
+                task.storage,
+                mirror.path,
+                mirror.file_columns,
+                rows,
+                key=order,
+                partition_values=values,
             )
             if indexed is not None:
                 task.index.keep(mirror.path, file, indexed, rows)

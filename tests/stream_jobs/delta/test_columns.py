@@ -57,6 +57,18 @@ def test_a_schema_string_has_ids_physical_names_and_comments() -> None:
     assert found[1].type.equals(columns[1].type, check_metadata=True)
 
 
+def test_columns_that_differ_in_the_ids_of_their_fields_alone_keep_them() -> None:
+    kind = pa.struct([("x", pa.int64())])
+    (column,) = new_columns([("a", kind, {})])
+    (other,) = new_columns([("a", kind, {})], 1)
+    other = other._replace(field_id=column.field_id, physical_name=column.physical_name)
+    assert other.type == column.type
+    ids = [
+        each.physical_field.type.field(0).metadata[b"PARQUET:field_id"] for each in (column, other)
+    ]
+    assert ids == [b"2", b"3"]
+
+
 def test_a_list_in_a_struct_has_the_id_of_its_elements_in_the_field_of_the_struct() -> None:
     kind = pa.struct([("list", pa.list_(pa.float32()))])
     (column,) = new_columns([("a", kind, {})])
