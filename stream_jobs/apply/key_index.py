@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -98,19 +98,17 @@ class KeyIndex:
     @classmethod
     def of_rows(cls, data: pa.Table, indexed: IndexColumns) -> "KeyIndex":
         """Index the rows of a file; `data` has at least the columns of `indexed`."""
-        positions = np.arange(data.num_rows)
+        positions = np.arange(data.num_rows, dtype=np.int64)
         are_found = indexed.found_in(data)
         if are_found is not None:
             positions = np.flatnonzero(are_found)
             data = data.take(pa.array(positions))
         keys = indexed.keys([data[column.name] for column in indexed.key])
+        hi, lo = data[HI].to_numpy(), data[LO].to_numpy()
+        if len(positions) <= 1:
+            return cls(keys, hi, lo, positions)
         order = np.argsort(keys.first, kind="stable")
-        return cls(
-            keys.take(order),
-            data[HI].to_numpy()[order],
-            data[LO].to_numpy()[order],
-            positions[order].astype(np.int64),
-        )
+        return cls(keys.take(order), hi[order], lo[order], positions[order])
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +203,14 @@ def _is_written(path: str, content: Sequence[NDArray[np.int64]]) -> bool:
     """Write a file as a whole; return false if the disk is full."""
     temporary = f"{path}.{uuid.uuid4().hex}"
     try:
-        with _created(temporary) as out:
-            out.writelines(array.data for array in content)
+        file = _created(temporary)
+        try:
+            for part in _parts(content):
+                rest = memoryview(part)
+                while rest:
+                    rest = rest[os.write(file, rest) :]
+        finally:
+            os.close(file)
         os.replace(temporary, path)  # noqa: PTH105
     except OSError as error:
         if error.errno not in _NO_SPACE:
@@ -216,14 +220,21 @@ def _is_written(path: str, content: Sequence[NDArray[np.int64]]) -> bool:
     return True
 
 
-def _created(path: str) -> BinaryIO:
+def _created(path: str) -> int:
     """Open a new file to be written; its folder is made when it is needed."""
-    # For a small index, pathlib would cost as much as the rest.
+    # For a small index, pathlib and Python's own files would cost as much as the rest.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        return open(path, "wb")  # noqa: PTH123
+        return os.open(path, flags, 0o666)
     except FileNotFoundError:
         Path(path).parent.mkdir(exist_ok=True)
-        return open(path, "wb")  # noqa: PTH123
+        return os.open(path, flags, 0o666)
+
+
+def _parts(content: Sequence[NDArray[np.int64]]) -> Iterable[bytes]:
+    """Return the bytes of arrays: of few rows as one, for one write."""
+    parts = (array.tobytes() for array in content)
+    return parts if content[-1].nbytes > _SMALL_BYTES else (b"".join(parts),)
 
 
 def _checksum(arrays: Iterable[NDArray[np.int64]]) -> int:

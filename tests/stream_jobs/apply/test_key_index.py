@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -106,10 +106,10 @@ def test_an_index_that_is_removed_while_it_is_opened_is_made_again(
 def test_a_full_disk_costs_no_table(
     sample: Sample, tmp_path: Path, ids: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def created_on_a_full_disk(path: str) -> BinaryIO:
+    def created_on_a_full_disk(path: str) -> int:
         Path(path).parent.mkdir(exist_ok=True)
         Path(path).touch()
-        return open("/dev/full", "wb")  # noqa: PTH123
+        return os.open("/dev/full", os.O_WRONLY)
 
     folder = tmp_path / "indexes"
     with monkeypatch.context() as patched:
@@ -134,12 +134,12 @@ def test_on_a_full_disk_the_oldest_indexes_make_room(
         os.utime(path, (number, number))
     created = key_index._created
 
-    def created_on_a_disk_for_ten_files(path: str) -> BinaryIO:
+    def created_on_a_disk_for_ten_files(path: str) -> int:
         if len([path for path in folder.rglob("*") if path.is_file()]) < 10:
             return created(path)
         Path(path).parent.mkdir(exist_ok=True)
         Path(path).touch()
-        return open("/dev/full", "wb")  # noqa: PTH123
+        return os.open("/dev/full", os.O_WRONLY)
 
     monkeypatch.setattr(key_index, "_created", created_on_a_disk_for_ten_files)
     sample.kill(**dict.fromkeys(sample.table.snapshot.files, range(len(FEW))))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
 import shutil
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -83,6 +84,17 @@ def test_a_written_file_is_read_and_replaced(storage: LocalStorage, tmp_path: Pa
     assert [path.name for path in (tmp_path / "a/b").iterdir()] == ["c"]
     storage.delete("a/b/c")
     assert storage.read("a/b/c") is None
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 1_000_000])
+def test_a_file_of_any_size_is_read_as_a_whole_and_in_parts(
+    storage: LocalStorage, size: int
+) -> None:
+    content = random.Random(size).randbytes(size)
+    storage.write("a", content)
+    assert storage.read("a") == content
+    for start, length in ((0, size), (0, size + 9), (size // 3, size // 2), (size, 9), (3, 0)):
+        assert storage.read_part("a", start, length) == content[start : start + length]
 
 
 def test_a_folder_is_listed_by_name_from_a_name_on(storage: LocalStorage, tmp_path: Path) -> None:
