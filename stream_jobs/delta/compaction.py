@@ -11,7 +11,7 @@ Other programs write files of any size. A large one is read part by part, and ea
 file: a task has the memory for one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,11 +49,14 @@ class CompactionLimits(NamedTuple):
         return max(1, min(self.tasks, int(size * _TARGET_PARTS // self.target)))
 
 
-def plan(files: Iterable[DataFile], limits: CompactionLimits) -> list[list[DataFile]]:
+def plan(files: Collection[DataFile], limits: CompactionLimits) -> list[list[DataFile]]:
     """Return groups of files, each to be rewritten as one file; together within the budget.
 
     A group that is larger than the whole budget is planned alone, so that it is done at all.
     """
+    if len(files) < GROUP_FILES and not any(map(_is_worn, files)):
+        # Each changed table is asked after each batch, and most have few files.
+        return []
     chosen: list[list[DataFile]] = []
     total = 0
     for group in sorted(_groups(files, limits), key=_gain, reverse=True):

@@ -10,6 +10,7 @@ https://docs.delta.io/latest/table-properties.html
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -70,12 +71,22 @@ class Retention(NamedTuple):
 
 def _time(path: str, configuration: Mapping[str, str], name: str, default: str) -> int:
     text = configuration.get(name, default)
+    known = _milliseconds(text)
+    if known is None:
+        raise MirrorError(delta_errors.PROPERTY_WRONG, path=path, name=name, value=text)
+    return known
+
+
+# Each table is asked after each batch, and most have the same properties.
+@lru_cache
+def _milliseconds(text: str) -> int | None:
+    """Return the length of an interval; None if the text is none."""
     words = text.lower().removeprefix("interval").split()
     total = 0
     for start in range(0, len(words), 2):
         match = _TERM.fullmatch(" ".join(words[start : start + 2]))
         if match is None or match[2] not in _UNITS:
-            raise MirrorError(delta_errors.PROPERTY_WRONG, path=path, name=name, value=text)
+            return None
         total += int(match[1]) * _UNITS[match[2]]
     return total
 

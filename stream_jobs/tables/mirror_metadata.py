@@ -265,4 +265,6 @@ class Progress:
     ) -> Progress:
         """Return the progress with another floor and more truncates."""
         every = tuple(sorted({*self.truncates, *truncates}))
+        if (floor, every) == (self.floor, self.truncates):
+            return self
         return replace(self, floor=floor, truncates=every)

@@ -372,7 +372,8 @@ class TableWork:
     def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> bool:
         truncates = self._truncates
         progress = own.progress.with_truncates(truncates.floor, truncates.known(own)).after(results)
-        progress = replace(progress, topic_id=self._state.topic_id or progress.topic_id)
+        if self._state.topic_id not in {"", progress.topic_id}:
+            progress = replace(progress, topic_id=self._state.topic_id)
         if (
             any(result.applied for result in results)
             or progress.topic_id != own.progress.topic_id
