@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.stream.snapshot.source_pace import SourcePace
-from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
+from connector.stream.snapshot.time_limits import TIMEOUTS, time_limits
 from connector.stream.source.select_session import SelectSession
 from verification.key_ranges import KeyNumber, KeyRanges
 from verification.patience import Patience

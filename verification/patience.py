@@ -17,7 +17,7 @@ from connector.foundation import errors
 from connector.foundation.errors import ConnectorError, SourceUnavailable
 from connector.foundation.settings.sections import RetrySettings
 from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAIT_TIMEOUT
-from connector.stream.snapshot.table_reader import TIMEOUTS
+from connector.stream.snapshot.time_limits import TIMEOUTS
 from verification import verify_errors
 
 Found = TypeVar("Found")

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from connector.foundation.errors import ConnectorError, SourceRefused, SourceUnavailable
-from connector.stream.snapshot.table_reader import time_limits
+from connector.stream.snapshot.time_limits import time_limits
 from verification import intervals
 from verification.baseline import Baseline, compared_of
 from verification.checksums import Checksums, sql_of_hash

@@ -84,6 +84,16 @@ SAME_SERVER = table_failure(
     "one is read.",
     example={"other": "db2:3306"},
 )
+SLOW = table_failure(
+    "M331",
+    "{server} needs more than {seconds:g} seconds for one row of {table}",
+    "look at what keeps the server busy, or name another one in first_load.url; the load continues "
+    "by itself when the server has time",
+    cause="Each SELECT of a load has a time limit. A server that is not busy exceeds it if it has "
+    "to pass many deleted rows that it has not purged yet, because an old transaction may still "
+    "see them.",
+    example={"table": "erp.orders"},
+)
 ROW = frame("a row of {table}: {why}")
 ON_WORKER = frame("on the worker {worker}: {why}")
 URL = frame("first_load.url: {why}")

@@ -270,7 +270,13 @@ class Loader:
         self, wanted: table_loading.WantedLoad, session: SelectSession, moment: DeliveredPosition
     ) -> None:
         loading = table_loading.opened_loading(
-            self._services, wanted, session, moment, self._check_owner, self._plan.range_rows
+            self._services,
+            wanted,
+            session,
+            moment,
+            self._check_owner,
+            self._plan.settings,
+            self._plan.range_rows,
         )
         if loading is None:
             return

@@ -32,8 +32,8 @@ from connector.replication.server.identity import other_server_error
 from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAIT_TIMEOUT
 from connector.stream.snapshot import watermark
 from connector.stream.snapshot.keyset import select_chunk
-from connector.stream.snapshot.table_reader import TIMEOUTS, time_limits
 from connector.stream.snapshot.table_state import KeyBounds
+from connector.stream.snapshot.time_limits import TIMEOUTS, time_limits
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.modes import MODES
@@ -276,8 +276,16 @@ class _Reader:
         except _EnoughError:
             is_last = False
         except (errors.SourceUnavailable, errors.SourceRefused) as error:
-            if error.number not in TIMEOUTS or limit == 1:
+            if error.number not in TIMEOUTS:
                 raise
+            if limit == 1:
+                seconds = self._job.settings.statement_seconds_max
+                raise MirrorError(
+                    load_errors.SLOW,
+                    server=self._session.name,
+                    table=self._table.name,
+                    seconds=seconds,
+                ) from error
             _limits[name] = max(1, limit // 2)
             return False
         seconds = CLOCK.monotonic() - began

@@ -12,9 +12,12 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
+from connector.foundation.errors import SourceRefused, SourceUnavailable
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.snapshot.key_parts import key_parts
 from connector.stream.snapshot.keyset import can_be_paged
 from connector.stream.snapshot.table_plan import read_statistics
+from connector.stream.snapshot.time_limits import TIMEOUTS
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from stream_jobs.apply.modes.mode import Mode
@@ -121,6 +124,7 @@ def opened_loading(
     session: SelectSession,
     moment: DeliveredPosition,
     check_owner: Callable[[], None],
+    settings: SnapshotSettings,
     rows_of_a_part: int,
 ) -> TableLoading | None:
     """Begin the load of a table at a moment, or go on with it; None before it has a topic.
@@ -158,7 +162,7 @@ def opened_loading(
     offsets = _first_offsets(services, wanted.topic)
     if not offsets:
         return None
-    load = _new_load(wanted.id, session, table, moment, rows_of_a_part)
+    load = _new_load(wanted.id, session, table, moment, settings, rows_of_a_part)
     check_owner()
     if own is not None and wanted.merged is not None:
         # Its new columns depend on those of the other shards, as those of a new shard do.
@@ -251,11 +255,20 @@ def _new_load(
     session: SelectSession,
     table: SelectedTable,
     moment: DeliveredPosition,
+    settings: SnapshotSettings,
     rows_of_a_part: int,
 ) -> TableLoad:
     schema = table.schema
     estimated = read_statistics(session, schema.database, schema.table).get("estimated")
-    parts = key_parts(session, table, rows_of_a_part)
+    try:
+        parts = key_parts(session, table, settings, rows_of_a_part)
+    except (SourceUnavailable, SourceRefused) as error:
+        if error.number not in TIMEOUTS:
+            raise
+        seconds = settings.statement_seconds_max
+        raise MirrorError(
+            load_errors.SLOW, server=session.name, table=schema.name, seconds=seconds
+        ) from error
     return TableLoad(
         id_,
         "reading",

@@ -123,6 +123,7 @@ class ScriptedSession(SelectSession):
         return SourceUnavailable(dump_errors.SERVER_CLOSED, server=self.name)
 
     def _answer(self, sql: str) -> list[_Row]:
+        sql = _PREFIX.sub("", sql)
         if sql.startswith("SELECT table_schema AS db"):
             return [{"db": DATABASE, "name": name} for name in self._named(sql)]
         if sql.startswith(("SELECT table_name AS of_table", *_OF_TABLES)):

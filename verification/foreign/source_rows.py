@@ -13,8 +13,9 @@ import pyarrow as pa
 from connector.foundation.errors import SourceRefused, SourceUnavailable
 from connector.stream.envelope.copied_chunk import Chunk
 from connector.stream.snapshot.keyset import can_be_paged, select_chunk
-from connector.stream.snapshot.table_reader import TIMEOUTS, read_rows, time_limits
+from connector.stream.snapshot.table_reader import read_rows
 from connector.stream.snapshot.table_state import KeyBounds
+from connector.stream.snapshot.time_limits import TIMEOUTS, time_limits
 from connector.stream.source.select_session import SelectSession
 from verification.foreign.server_table import ServerTable
 from verification.foreign.source_server import SourceServer

@@ -24,10 +24,12 @@ from itertools import count
 from typing import Final
 
 from connector.foundation.errors import SourceRefused
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.protocol.result_set import CellRows
 from connector.stream.snapshot.key_guesses import guesses
 from connector.stream.snapshot.keyset import in_bounds, key_order
 from connector.stream.snapshot.table_state import KeyBounds
+from connector.stream.snapshot.time_limits import time_limits
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 
@@ -42,14 +44,18 @@ _KNOWN_SHARE: Final = 0.1
 
 
 def key_parts(
-    session: SelectSession, table: SelectedTable, rows_of_a_part: int, rows_min: int = 0
+    session: SelectSession,
+    table: SelectedTable,
+    settings: SnapshotSettings,
+    rows_of_a_part: int,
+    rows_min: int = 0,
 ) -> list[KeyBounds]:
     """Return parts with about so many rows each, but not too many parts, in the order of the key.
 
     The table has at least `rows_min` rows, whatever the server estimates. Raises the errors of the
-    session.
+    session, of `TIMEOUTS` if the server needs too long for a question.
     """
-    keys = _Keys(session, table)
+    keys = _Keys(session, table, settings)
     numbers = count()
     whole = KeyBounds()
     # By rows; a part that cannot be split is left alone.
@@ -79,8 +85,11 @@ def _in_order(parts: list[KeyBounds]) -> list[KeyBounds]:
 class _Keys:
     """Asks the server for keys of a table."""
 
-    def __init__(self, session: SelectSession, table: SelectedTable) -> None:
+    def __init__(
+        self, session: SelectSession, table: SelectedTable, settings: SnapshotSettings
+    ) -> None:
         self._session = session
+        self._before, self._hint = time_limits(session, settings)
         self._table = table
         self._columns = table.order_columns
         names = [column["name"] for column in table.schema.columns]
@@ -90,9 +99,9 @@ class _Keys:
         """Return about how many rows a part has."""
         conditions, _ = self._bounds(part)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        select = f"SELECT {self._hint}1 FROM {self._table.quoted_name}{where}"  # noqa: S608 - quoted names
         # Newer servers have another format by default.
-        sql = f"EXPLAIN FORMAT=TRADITIONAL SELECT 1 FROM {self._table.quoted_name}{where}"  # noqa: S608 - quoted names
-        rows = self._session.query(sql)
+        rows = self._session.query(f"{self._before}EXPLAIN FORMAT=TRADITIONAL {select}")
         # The optimiser knows that there are none if it does not say how many.
         return int(rows[0]["rows"] or 0) if rows else 0
 
@@ -161,9 +170,9 @@ class _Keys:
         names = ", ".join(column.selected for column in self._columns)
         every = " AND ".join([*conditions, *more])
         where = f" WHERE {every}" if every else ""
-        sql = f"SELECT {names} FROM {self._table.quoted_name}{where} {order} LIMIT 1"  # noqa: S608 - quoted names
+        select = f"SELECT {self._hint}{names} FROM {self._table.quoted_name}{where}"  # noqa: S608 - quoted names
         received = CellRows()
-        self._session.read_rows(sql, received)
+        self._session.read_rows(f"{self._before}{select} {order} LIMIT 1", received)
         return _cells(received) if received.count else None
 
     def _bounds(self, part: KeyBounds) -> tuple[list[str], int]:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from connector.binlog.sql_text import quoted_name, sql_text
 from connector.binlog.table_filter import SYSTEM_DATABASES, TableFilter
-from connector.foundation.errors import ConfigError, SourceRefused
+from connector.foundation.errors import ConfigError, SourceRefused, SourceUnavailable
 from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.envelope import record_errors
 from connector.stream.snapshot.jobs import PlanJob, TablePlan
 from connector.stream.snapshot.key_parts import key_parts
 from connector.stream.snapshot.keyset import can_be_paged, select_rows
 from connector.stream.snapshot.table_state import KeyRange
+from connector.stream.snapshot.time_limits import TIMEOUTS, time_limits
 from connector.stream.snapshot.watermark import LogPosition, log_end
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
@@ -117,11 +118,11 @@ def plan_described(
         ranges = [KeyRange()]
         if settings.connections > 1:
             wanted_rows = _CHUNKS_OF_A_CONNECTION_MIN * settings.connections * settings.chunk_rows
-            if estimated_rows < wanted_rows and _has_rows(session, table, wanted_rows):
+            if estimated_rows < wanted_rows and _has_rows(session, table, settings, wanted_rows):
                 estimated_rows = wanted_rows
             if estimated_rows >= wanted_rows:
                 rows_of_a_part = estimated_rows // (_PARTS_OF_A_CONNECTION * settings.connections)
-                parts = key_parts(session, table, rows_of_a_part, estimated_rows)
+                parts = key_parts(session, table, settings, rows_of_a_part, estimated_rows)
                 ranges = [KeyRange.of_bounds(bounds) for bounds in parts]
     return TablePlan(
         job,
@@ -132,7 +133,7 @@ def plan_described(
         estimated_rows,
         int(statistics.get("row_bytes") or 0),
         end,
-        _maximum(session, table) if job.with_maximum and ranges else [],
+        _maximum(session, table, settings) if job.with_maximum and ranges else [],
     )
 
 
@@ -175,19 +176,30 @@ def is_absent(session: SelectSession, database: str, table: str) -> bool:
     return False
 
 
-def _has_rows(session: SelectSession, table: SelectedTable, count: int) -> bool:
-    """Return whether a table has at least so many rows.
+def _has_rows(
+    session: SelectSession, table: SelectedTable, settings: SnapshotSettings, count: int
+) -> bool:
+    """Return whether a table has at least so many rows, or more than can be counted in time.
 
     The engine's own number may be old (STATS_AUTO_RECALC=0), so this counts in some index, and
     stops when there are enough rows.
     """
-    sql = f"SELECT 1 AS found FROM {table.quoted_name} LIMIT 1 OFFSET {count - 1}"  # noqa: S608 - quoted names
-    return bool(session.query(sql))
+    before, hint = time_limits(session, settings)
+    select = f"SELECT {hint}1 AS found FROM {table.quoted_name}"  # noqa: S608 - quoted names
+    try:
+        return bool(session.query(f"{before}{select} LIMIT 1 OFFSET {count - 1}"))
+    except (SourceUnavailable, SourceRefused) as error:
+        if error.number not in TIMEOUTS:
+            raise
+        return True
 
 
-def _maximum(session: SelectSession, table: SelectedTable) -> list[bytes]:
+def _maximum(
+    session: SelectSession, table: SelectedTable, settings: SnapshotSettings
+) -> list[bytes]:
     """Return the cells of the greatest key; none if the table is empty."""
+    before, hint = time_limits(session, settings)
     order = ", ".join(f"{column.expression} DESC" for column in table.order_columns)
-    sql = f"{select_rows(table, (), '')} ORDER BY {order} LIMIT 1"
+    sql = f"{before}{select_rows(table, (), '', hint)} ORDER BY {order} LIMIT 1"
     ((chunk, _),) = session.read_chunks(sql, table.writer(), 1)
     return chunk.last_key if chunk.count else []

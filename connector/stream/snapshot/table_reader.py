@@ -18,7 +18,6 @@ import structlog
 
 from connector.foundation import errors
 from connector.foundation.operating_system import CLOCK
-from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication.server.server_error_numbers import DEADLOCK, LOCK_WAIT_TIMEOUT
 from connector.stream.envelope.copied_chunk import Chunk
 from connector.stream.envelope.debezium.profile import DebeziumProfile
@@ -28,28 +27,17 @@ from connector.stream.snapshot.keyset import select_chunk, select_rows
 from connector.stream.snapshot.pass_reader import read_pass
 from connector.stream.snapshot.source_pace import Read, SourcePace
 from connector.stream.snapshot.table_plan import is_absent, plan, table_exists
+from connector.stream.snapshot.time_limits import TIMEOUTS, time_limits
 from connector.stream.snapshot.watermark import LogPosition, log_end, read_after_delivered
 from connector.stream.source.information_schema import TableMissing
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 
-
-def time_limits(session: SelectSession, settings: SnapshotSettings) -> tuple[str, str]:
-    """Return what limits the time of a SELECT: the text before it, and its hint."""
-    seconds = settings.statement_seconds_max
-    if session.identity.flavour == "mariadb":
-        return f"SET STATEMENT max_statement_time = {seconds:.3f} FOR ", ""
-    return "", f"/*+ MAX_EXECUTION_TIME({max(1, int(seconds * _MS))}) */ "
-
-
 _Read = TypeVar("_Read")
 
-_MS = 1000
 _PAUSE_SECONDS = 0.5
 _PAUSE_SECONDS_MAX = 30.0
 
-# A SELECT that exceeded its time limit: ER_QUERY_TIMEOUT, ER_STATEMENT_TIMEOUT (MariaDB).
-TIMEOUTS = frozenset({3024, 1969})
 # The table is gone, or a different one: ER_BAD_DB_ERROR, ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE,
 # ER_TABLE_DEF_CHANGED.
 _CHANGED = frozenset({1049, 1054, 1146, 1412})
@@ -170,10 +158,20 @@ class TableReader:
         self, session: SelectSession, job: jobs.PlanJob | jobs.KeysJob | jobs.ChunkJob, turn: Read
     ) -> jobs.Result:
         if isinstance(job, jobs.PlanJob):
-            return plan(session, job, self._settings)
+            return self._plan(session, job)
         if isinstance(job, jobs.KeysJob):
             return self._read_keys(session, job)
         return self._read_chunk(session, job, turn)
+
+    def _plan(self, session: SelectSession, job: jobs.PlanJob) -> jobs.TablePlan:
+        try:
+            return plan(session, job, self._settings)
+        except (errors.SourceUnavailable, errors.SourceRefused) as error:
+            if error.number not in TIMEOUTS:
+                raise
+            # No question reads the rows of a condition.
+            name = ".".join(_table_of(job))
+            raise _too_slow(name, "", self._settings.statement_seconds_max) from error
 
     def _read_at_once(self, session: SelectSession, job: jobs.PassJob) -> Iterator[jobs.Result]:
         for part in job.parts:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.stream.snapshot.key_parts import PARTS_MAX, key_parts
 from connector.stream.snapshot.keyset import can_be_paged, select_chunk, select_rows
+from connector.stream.snapshot.time_limits import time_limits
 from connector.stream.source.select_session import SelectSession
 from connector.stream.source.selected_table import SelectedTable
 from tests.integration.snapshots.chunks import whole_chunk
@@ -32,6 +34,7 @@ pytestmark = pytest.mark.server
 
 ROWS = 2000
 ROWS_OF_A_PART = 100
+SETTINGS = SnapshotSettings()
 # Not a divisor: parts end within chunks.
 CHUNK_ROWS = 37
 TABLES = int(os.environ.get("STORIES", length(short=12, full=200)))
@@ -186,11 +189,13 @@ class Tables:
         """Return the parts, after no question has read more than one row, or a few."""
         self.session.watch()
         before = self._rows_stepped_over()
-        parts = key_parts(self.session, table, ROWS_OF_A_PART)
+        parts = key_parts(self.session, table, SETTINGS, ROWS_OF_A_PART)
         steps = self._rows_stepped_over() - before
         asked = self.session.asked
+        limit, hint = time_limits(self.session, SETTINGS)
         for sql in asked:
-            self.check_access(sql)
+            assert sql.startswith(f"{limit}SELECT {hint}")
+            self.check_access(sql.removeprefix(limit))
         assert steps <= 2 * len(asked), (steps, len(asked))
         assert parts[0].low == parts[-1].high == ()
         assert [part.high for part in parts[:-1]] == [part.low for part in parts[1:]]

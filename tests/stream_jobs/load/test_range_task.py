@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from connector.foundation.errors import SourceUnavailable
+from connector.foundation.settings.sections import SnapshotSettings
 from connector.replication import dump_errors
 from connector.stream.snapshot import watermark
-from stream_jobs.load import range_task
+from stream_jobs.load import load_errors, range_task
 from stream_jobs.load.range_task import RangeResult, load_range
 from stream_jobs.tables.load_state import LoadPart
+from tests.foundation.errors.texts import text_of
 
 # ER_QUERY_TIMEOUT
 TIMEOUT = 3024
@@ -42,8 +44,11 @@ class Server:
 
 def result_of(server: Server, rests: float, patch: pytest.MonkeyPatch) -> RangeResult:
     columns = SimpleNamespace(columns=[{"name": "id"}])
-    table = SimpleNamespace(schema=columns, order_columns=[SimpleNamespace(name="id")])
-    session = SimpleNamespace(is_closed=False, identity=SimpleNamespace(server_uuid="a"))
+    table = SimpleNamespace(
+        name="shop.t", schema=columns, order_columns=[SimpleNamespace(name="id")]
+    )
+    identity = SimpleNamespace(server_uuid="a")
+    session = SimpleNamespace(is_closed=False, name="source db:3306", identity=identity)
     patch.setattr(range_task, "_session", lambda *_: session)
     patch.setattr(range_task, "_limits", {})
     patch.setattr(range_task, "SelectedTable", SimpleNamespace(describe=lambda *_: table))
@@ -56,7 +61,7 @@ def result_of(server: Server, rests: float, patch: pytest.MonkeyPatch) -> RangeR
     source = SimpleNamespace(user="", host="", port=1, tls=None, password="", password_command=[])
     job: Any = SimpleNamespace(
         source=source,
-        settings=None,
+        settings=SnapshotSettings(),
         database="shop",
         table="t",
         mirror=SimpleNamespace(schema=SimpleNamespace(schema_id="s")),
@@ -102,3 +107,14 @@ def test_at_the_full_pace_nothing_rests(monkeypatch: pytest.MonkeyPatch) -> None
     assert result.part.done
     assert not server.rests
     assert (result.rested_seconds, result.unpaid_seconds) == (0.0, 20.0)
+
+
+def test_a_server_that_needs_too_long_for_one_row_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    result = result_of(Server(30.0, [TIMEOUT] * 99), 0.0, monkeypatch)
+    assert result.problem is not None
+    assert result.problem.text == text_of(
+        load_errors.SLOW, server="source db:3306", seconds=30, table="shop.t"
+    )
+    assert not result.is_of_server

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from connector.foundation.settings.sections import SnapshotSettings
+from connector.replication.server.server_error_numbers import server_error
 from connector.stream.snapshot.table_state import KeyBounds
 from stream_jobs.apply.modes import MODES
 from stream_jobs.cuts.state_topics import DeliveredPosition
@@ -26,6 +28,7 @@ from stream_jobs.tables.column_changes import all_columns
 from stream_jobs.tables.load_state import LoadPart, SourceMoment, TableLoad
 from stream_jobs.tables.mirror_metadata import Progress
 from stream_jobs.tables.mirror_table import MirrorTable
+from tests.foundation.errors.texts import text_of
 from tests.stream_jobs.delta.sample import Sample
 
 if TYPE_CHECKING:
@@ -168,7 +171,9 @@ class Loads:
         wanted = WantedLoad("topic", self.history[-1], "a1", MODES["current"])
         identity = SimpleNamespace(flavour="mysql", server_uuid=server)
         session: Any = SimpleNamespace(name=server, identity=identity)
-        return opened_loading(self.services, wanted, session, self.delivered, lambda: None, 100)
+        return opened_loading(
+            self.services, wanted, session, self.delivered, lambda: None, SnapshotSettings(), 100
+        )
 
 
 @pytest.mark.parametrize("name", [name for name in MODES if name != "current"])
@@ -176,7 +181,9 @@ def test_a_mirror_with_another_mode_is_not_loaded(loads: Loads, name: str) -> No
     wanted = WantedLoad("topic", SCHEMA, "a1", MODES[name])
     session: Any = SimpleNamespace()
     with pytest.raises(MirrorError) as caught:
-        opened_loading(loads.services, wanted, session, loads.delivered, lambda: None, 100)
+        opened_loading(
+            loads.services, wanted, session, loads.delivered, lambda: None, SnapshotSettings(), 100
+        )
     assert caught.value.text == (
         "the first rows of shop.t are not in its topic, and the job cannot load them into a mirror "
         f'with the mode {name}; use mode = "current" for the table, or snapshot.to = "topics" in '
@@ -192,6 +199,23 @@ def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
 def test_a_mirror_knows_its_topic_from_the_beginning_of_its_load(loads: Loads) -> None:
     loads.open("other")
     assert (loads.progress.offsets, loads.progress.topic_id) == ({0: 5}, "1f")
+
+
+@pytest.mark.parametrize("number", [3024, 1969])
+def test_a_server_that_cannot_say_where_parts_begin_is_named(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    error = server_error("other", number, "maximum statement execution time exceeded")
+
+    def key_parts(*_: object) -> list[KeyBounds]:
+        raise error
+
+    monkeypatch.setattr(table_loading, "key_parts", key_parts)
+    with pytest.raises(MirrorError) as caught:
+        loads.open("other")
+    assert caught.value.text == text_of(
+        load_errors.SLOW, server="other", seconds=30, table="shop.t"
+    )
 
 
 def test_a_load_that_is_read_begins_again_on_another_server(loads: Loads) -> None:
