@@ -75,6 +75,8 @@ class _Watch:
 
     def __init__(self, copy: Copy, lag: float) -> None:
         self._copy = copy
+        # A pass waits for rows that lag, and for those that are changed meanwhile.
+        self._seconds = 4 * lag + 200
         self._words = ("--lag", str(lag), "--max-differences", "5000")
         self.wrong: list[object] = []
         # Passes, by the code of their error.
@@ -89,7 +91,9 @@ class _Watch:
 
     def _compare(self) -> None:
         try:
-            report = self._copy.table.report(*self._words, target=self._copy.target)
+            report = self._copy.table.report(
+                *self._words, target=self._copy.target, seconds=self._seconds
+            )
         except AssertionError as refused:
             if "[S101]" not in str(refused):
                 raise

@@ -92,11 +92,13 @@ class ForeignTable:
             cursor.execute("SELECT * FROM orders ORDER BY id")
             return list(cursor.fetchall())
 
-    def report(self, *arguments: str, target: str = "", code: int | None = None) -> dict[str, Any]:
-        """Run the command; return its report of the table."""
+    def report(
+        self, *arguments: str, target: str = "", code: int | None = None, seconds: float = 200
+    ) -> dict[str, Any]:
+        """Run the command, which may take `seconds`; return its report of the table."""
         table = f"{self.database}.orders={target or f'delta:{self.path}'}"
         done = forked_command.run(
-            "verify", self.url, "--table", table, "--json", *arguments, seconds=200
+            "verify", self.url, "--table", table, "--json", *arguments, seconds=seconds
         )
         assert done.stdout, done.stderr
         (report,) = json.loads(done.stdout)["tables"]
