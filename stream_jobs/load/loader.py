@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Self
 
@@ -15,7 +14,6 @@ from connector.foundation import errors
 from connector.foundation.errors.message import Message
 from connector.foundation.formatting import listed
 from connector.foundation.operating_system import CLOCK
-from connector.foundation.settings.sections import SnapshotSettings, SourceSettings
 from connector.replication.read_pace import CHUNK_SECONDS
 from connector.stream.snapshot.source_pace import Read
 from connector.stream.source.select_session import SelectSession
@@ -34,7 +32,7 @@ from stream_jobs.load.server_state import (
     refuse_own_transactions,
 )
 from stream_jobs.load.source_server import SourceServer, Teller
-from stream_jobs.load.source_servers import RETRY_SECONDS, SourceServers
+from stream_jobs.load.source_servers import RETRY_SECONDS, LoadPlan, SourceServers
 from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.tables.driver_view import as_seen_here
 from stream_jobs.tables.load_state import SourceMoment
@@ -49,15 +47,6 @@ _TELL_SECONDS: Final = 30.0
 # Loads begin at one moment for so long: no replica of a busy source has the newest one. One that
 # does not have it by then is left out.
 _MOMENT_SECONDS: Final = 2.0 * LAG_SECONDS
-
-
-@dataclass(frozen=True, slots=True)
-class LoadPlan:
-    """How the source is read."""
-
-    sources: Sequence[SourceSettings]
-    settings: SnapshotSettings
-    range_rows: int
 
 
 class Loader:
@@ -100,7 +89,7 @@ class Loader:
         self._moment: DeliveredPosition | None = None
         self._moment_at = 0.0
         self._slots = threading.Semaphore(plan.settings.connections)
-        self._servers = SourceServers(plan.sources, plan.settings, tell)
+        self._servers = SourceServers(plan, tell)
 
     def __enter__(self) -> Self:
         """Begin to load."""

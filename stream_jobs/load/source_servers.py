@@ -9,6 +9,7 @@ seconds.
 import threading
 from collections.abc import Callable, Sequence
 from concurrent import futures
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -40,15 +41,22 @@ _WAIT_SECONDS_MAX: Final = 1.0
 Newest = Callable[[], DeliveredPosition | None]
 
 
+@dataclass(frozen=True, slots=True)
+class LoadPlan:
+    """How the source is read."""
+
+    sources: Sequence[SourceSettings]
+    settings: SnapshotSettings
+    range_rows: int
+
+
 class SourceServers:
     """All servers at which the rows of a job are read; one thread asks for those with room."""
 
-    def __init__(
-        self, sources: Sequence[SourceSettings], settings: SnapshotSettings, tell: Teller
-    ) -> None:
-        """Read at `sources`; `tell` gets which of them are left out, and why."""
+    def __init__(self, plan: LoadPlan, tell: Teller) -> None:
+        """Read at the sources of `plan`; `tell` gets which of them are left out, and why."""
         self._tell = tell
-        self._servers = [SourceServer(source, settings, tell) for source in sources]
+        self._servers = [SourceServer(source, plan.settings, tell) for source in plan.sources]
         self._lock = threading.Lock()
         # By UUID, the address at which a server is read.
         self._read_at: dict[str, SourceServer] = {}

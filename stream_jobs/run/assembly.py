@@ -24,8 +24,9 @@ from stream_jobs.iceberg.catalog_publisher import CatalogPublisher
 from stream_jobs.iceberg.rest_catalog import RestCatalog
 from stream_jobs.iceberg.table_files import TableFiles, reader_uri
 from stream_jobs.load import load_errors
-from stream_jobs.load.loader import Loader, LoadPlan, RangeRunner
+from stream_jobs.load.loader import Loader, RangeRunner
 from stream_jobs.load.source_server import Teller
+from stream_jobs.load.source_servers import LoadPlan
 from stream_jobs.load.table_loads import TableLoads
 from stream_jobs.run.batch import BatchApplier
 from stream_jobs.run.cut_coordinator import CutCoordinator

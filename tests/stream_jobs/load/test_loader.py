@@ -18,8 +18,9 @@ from connector.stream.snapshot.source_pace import Read
 from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.load import load_errors, source_server, source_servers, table_loading
 from stream_jobs.load import loader as loader_module
-from stream_jobs.load.loader import Loader, LoadPlan
+from stream_jobs.load.loader import Loader
 from stream_jobs.load.range_task import RangeResult
+from stream_jobs.load.source_servers import LoadPlan
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.tables.load_state import LoadPart
 

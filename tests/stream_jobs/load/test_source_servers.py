@@ -18,7 +18,7 @@ from stream_jobs.cuts.state_topics import DeliveredPosition
 from stream_jobs.errors import MirrorError
 from stream_jobs.load import load_errors, source_server, source_servers
 from stream_jobs.load.server_state import LAG_SECONDS
-from stream_jobs.load.source_servers import SourceServers
+from stream_jobs.load.source_servers import LoadPlan, SourceServers
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.tables.load_state import SourceMoment
 
@@ -79,7 +79,7 @@ class Fleet:
         for module in (source_server, source_servers):
             patch.setattr(module, "CLOCK", clock)
         patch.setattr(source_servers, "_ANSWER_SECONDS", 10.0)
-        self.servers = SourceServers(sources, settings, self.tell)
+        self.servers = SourceServers(LoadPlan(sources, settings, 100), self.tell)
 
     def tell(self, event: str, server: str, **fields: Any) -> None:
         self.told.append((event, server, fields.get("code")))
@@ -193,7 +193,7 @@ def test_the_only_server_is_refused_if_it_is_a_replica_with_filters(fleet: Fleet
     fleet.known[0].identity.server_uuid = UUID.replace("3", "5")
     fleet.known[0].filters = "shop"
     source = SourceSettings(host="db", port=1, server_id=1)
-    servers = SourceServers([source], SnapshotSettings(pace="full"), fleet.tell)
+    servers = SourceServers(LoadPlan([source], SnapshotSettings(pace="full"), 100), fleet.tell)
     for _ in range(2):
         with pytest.raises(MirrorError) as caught:
             servers.ready(MOMENT, lambda: MOMENT)
