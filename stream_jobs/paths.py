@@ -56,7 +56,8 @@ def path_part(name: str, mark: str = _MARK) -> str:
     text = quote(name, safe="").replace("%", mark)
     if text[0] in "._":
         text = f"{mark}{ord(text[0]):02X}{text[1:]}"
-    if len(text) <= _LENGTH_MAX:
+    # A part with a digest has this length: so no other name has the same one.
+    if len(text) < _LENGTH_MAX:
         return text
     digest = sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
     return f"{text[: _LENGTH_MAX - _HASH_DIGITS - 1]}-{digest}"

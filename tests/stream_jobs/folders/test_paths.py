@@ -53,6 +53,15 @@ def test_a_folder_says_whose_it_is_unless_a_name_is_too_long(database: str, tabl
     assert found == (database, table) if is_short else found in {None, (database, table)}
 
 
+def test_no_name_is_that_of_a_folder_with_a_digest() -> None:
+    long = "a" * 300
+    path = table_path("d", long)
+    assert names_of_path(path) is None
+    assert table_path("d", path.removeprefix("d/")) != path
+    longest = "a" * 199
+    assert names_of_path(table_path("d", longest)) == ("d", longest)
+
+
 def test_a_folder_that_was_made_earlier_says_whose_it_is() -> None:
     assert names_of_path("shop/a%20b%21") == ("shop", "a b!")
 
