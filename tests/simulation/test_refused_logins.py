@@ -59,6 +59,30 @@ def test_a_login_that_is_refused_at_the_start_ends_the_process_within_seconds(ca
     assert 10 <= seconds < 30
 
 
+class DeniedByBoth(Undisturbed):
+    """At the start, Kafka refuses some logins, and then the source does."""
+
+    def __init__(self, kafka: int, source: int) -> None:
+        self._left = {Call.TAKE_OVER: kafka, Call.CHOOSE: source}
+
+    def fault(self, step: int, call: Call) -> Fault | None:
+        """Return the fault of a call."""
+        del step
+        if not self._left.get(call):
+            return None
+        self._left[call] -= 1
+        return Fault.DENIED
+
+
+def test_each_server_may_refuse_the_login_for_seconds_at_the_start() -> None:
+    """Together, it takes longer than one of them may refuse."""
+    chosen = scenario(STORY)
+    world = simulate(chosen.servers, DeniedByBoth(kafka=4, source=2), by_event=True)
+    check_story(chosen, world.broker)
+    check_alike(world.broker, undisturbed(chosen))
+    assert len(world.processes) == 1
+
+
 def test_without_refused_seconds_a_refused_login_ends_the_process_at_once() -> None:
     seconds, _ = _ended(DeniedAfterCut(Call.CHOOSE, times=1000), 0.0)
     assert seconds < 10

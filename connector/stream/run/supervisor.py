@@ -275,29 +275,29 @@ class _Runs:
         self._commits = 0
         self._began = 0.0
         self._has_streamed = False
-        # When the refusals that may pass began.
-        self._refused_since: float | None = None
+        # When each kind of refusal that may pass began: what one server refuses says nothing of
+        # how long another one will.
+        self._refused_since: dict[str, float] = {}
 
     def begin(self) -> None:
         """Note that a pipeline is open."""
         self._commits, self._began = self.metrics.commits, self._clock.monotonic()
         self._has_streamed = True
-        self._refused_since = None
+        self._refused_since.clear()
 
     def outlasts(self, error: BaseException) -> bool:
         """Return whether a new attempt may succeed after `error`, and there is time for it."""
         if isinstance(error, errors.TransientError):
-            self._refused_since = None
+            self._refused_since.clear()
             return True
         if not (isinstance(error, errors.DefiniteError) and error.may_pass):
             return False
         now = self._clock.monotonic()
-        if self._refused_since is None:
-            self._refused_since = now
+        since = self._refused_since.setdefault(error.code.code, now)
         seconds_max = self.settings.refused_seconds
         if not self._has_streamed:
             seconds_max = min(seconds_max, _START_SECONDS_MAX)
-        return now - self._refused_since < seconds_max
+        return now - since < seconds_max
 
     def interrupt(self, error: errors.ConnectorError) -> float:
         """Report `error`, which ended a run; return how many seconds to wait.
