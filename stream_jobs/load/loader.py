@@ -388,10 +388,10 @@ class Loader:
 
     def _put_off(self, topics: Sequence[str], problem: Message) -> None:
         """Open the loads of tables again later; say why, once for a reason."""
+        missed = None
         if problem.code == delta_errors.FOLDER_GONE:
-            missed = as_seen_here(
-                MirrorError(problem.code, **problem.facts), self._services.storage
-            )
+            missed = MirrorError(problem.code, **problem.facts)
+            missed = as_seen_here(missed, self._services.storage)
             problem = missed.message
         problem = in_words_of_url(problem)
         known, names = self._loads.problems, self._loads.wanted()
@@ -404,9 +404,9 @@ class Loader:
         if new:
             self._tell("load_waits", tables=new, **errors.fields(problem))
         self._loads.note(topics, problem)
-        if problem.code == delta_errors.FOLDER_GONE:
+        if missed is not None and missed.code == delta_errors.FOLDER_GONE:
             for topic in topics:
-                self._loads.miss(topic, MirrorError(problem.code, **problem.facts))
+                self._loads.miss(topic, missed)
         is_altered = problem.code in (load_errors.NO_SUCH_COLUMNS, delta_errors.COMMIT_CONFLICT)
         pause = _ALTERED_SECONDS if is_altered else RETRY_SECONDS
         until = CLOCK.monotonic() + pause

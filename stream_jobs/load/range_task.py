@@ -178,6 +178,12 @@ def _same_session(job: RangeJob, closed: SelectSession) -> SelectSession:
     return session
 
 
+def too_slow(session: SelectSession, table: str, settings: SnapshotSettings) -> MirrorError:
+    """Return the error of a table for one of whose questions a server has needed too long."""
+    seconds = settings.statement_seconds_max
+    return MirrorError(load_errors.SLOW, server=session.name, table=table, seconds=seconds)
+
+
 def is_same_table(table: SelectedTable, schema_id: str, load: TableLoad) -> bool:
     """Return whether a table has the columns, and the order of keys, of a load."""
     key = tuple(column.declared for column in table.order_columns)
@@ -279,13 +285,7 @@ class _Reader:
             if error.number not in TIMEOUTS:
                 raise
             if limit == 1:
-                seconds = self._job.settings.statement_seconds_max
-                raise MirrorError(
-                    load_errors.SLOW,
-                    server=self._session.name,
-                    table=self._table.name,
-                    seconds=seconds,
-                ) from error
+                raise too_slow(self._session, self._table.name, self._job.settings) from error
             _limits[name] = max(1, limit // 2)
             return False
         seconds = CLOCK.monotonic() - began

@@ -26,7 +26,7 @@ from stream_jobs.delta.housekeeping import is_checkpoint_due, write_checkpoint
 from stream_jobs.delta.log import Moment
 from stream_jobs.errors import MirrorError, shard_errors
 from stream_jobs.load import load_errors
-from stream_jobs.load.range_task import RangeResult, is_same_table
+from stream_jobs.load.range_task import RangeResult, is_same_table, too_slow
 from stream_jobs.load.server_state import is_proven_by_gtids
 from stream_jobs.source.column_types import ColumnType, holds_all_values
 from stream_jobs.source.table_schema import TableSchema
@@ -265,10 +265,7 @@ def _new_load(
     except (SourceUnavailable, SourceRefused) as error:
         if error.number not in TIMEOUTS:
             raise
-        seconds = settings.statement_seconds_max
-        raise MirrorError(
-            load_errors.SLOW, server=session.name, table=schema.name, seconds=seconds
-        ) from error
+        raise too_slow(session, schema.name, settings) from error
     return TableLoad(
         id_,
         "reading",
