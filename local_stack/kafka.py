@@ -67,6 +67,9 @@ BROKER_SETTINGS: Mapping[str, str] = {
     "controller.quorum.fetch.timeout.ms": "500",
     # An idle broker of one controller would write to its metadata twice a second.
     "metadata.max.idle.interval.ms": "0",
+    # By default, a partition has two mapped files of 10 MB. A disk that reads ahead fills the page
+    # cache with their zeros, and a transaction in a thousand partitions takes seconds to end.
+    "log.index.size.max.bytes": "262144",
     # Records of a test may have times of years ago.
     "log.retention.ms": "-1",
     "log.cleaner.dedupe.buffer.size": "16777216",
