@@ -17,6 +17,7 @@ from typing import Final
 from stream_jobs.delta.log import Moment
 from stream_jobs.delta.table import CommitCosts, PreparedCommit, TableCommit
 from stream_jobs.errors import CommitConflict
+from stream_jobs.tables.commit_threads import await_others
 from stream_jobs.tables.shared_delta import TRIES, TURN, ShardCommit, SharedDelta
 
 _END_OF_TURN: Final = TableCommit(removed_domains=(TURN,), data_change=False)
@@ -32,6 +33,7 @@ def write_in_group(shared: SharedDelta, own: ShardCommit) -> None:
             _write_all(shared, [own])
     else:
         shared.waiting.append(own)
+        await_others()
         with shared.lock:
             # Another thread may have written it.
             if not own.is_done:

@@ -18,6 +18,7 @@ from stream_jobs.delta.compaction import CompactionLimits, plan
 from stream_jobs.delta.housekeeping import clean_up, is_checkpoint_due
 from stream_jobs.delta.log import Moment, now
 from stream_jobs.errors import CommitConflict, MirrorError, StopRequested
+from stream_jobs.tables.commit_threads import map_tables
 from stream_jobs.tables.mirror_creation import remove_files
 from stream_jobs.tables.mirror_table import MirrorTable
 from stream_jobs.tables.task_plan import divide_work
@@ -100,23 +101,28 @@ class TableMaintenance:
     def _compact(
         self, tables: dict[str, MirrorTable], tasks: Sequence[Task]
     ) -> dict[str, MirrorError]:
-        failed = {}
-        for topic, results in results_by_topic(self.run(tasks)).items():
-            try:
-                self._commit(tables[topic], results)
-            except MirrorError as error:
-                failed[topic] = error
-        return failed
+        results = results_by_topic(self.run(tasks))
+        with ThreadPoolExecutor(self.threads) as pool:
+            committed = map_tables(
+                pool,
+                results,
+                lambda topic: tables[topic].delta.path,
+                lambda topic: self._commit(tables[topic], results[topic]),
+            )
+        return {topic: error for topic, error in committed if error is not None}
 
-    def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> None:
+    def _commit(self, own: MirrorTable, results: Sequence[PartResult]) -> MirrorError | None:
         error = next((result.error for result in results if result.error is not None), None)
         if error is not None:
-            raise error
+            return error
         try:
             own.commit_compaction(results)
         except (CommitConflict, StopRequested):
             # The next batch reads the new version, and plans again.
             remove_files(own.delta.storage, own.delta.path, results)
+        except MirrorError as failure:
+            return failure
+        return None
 
     def _cleaned_up(self, table: ChangedTable, at: int) -> MirrorError | None:
         try:

@@ -163,7 +163,11 @@ class SchemaEvolution:
         turns. Raises ShardOvertaken if another one has changed the types of columns, and
         CommitConflict if another process has committed meanwhile.
         """
-        state = self._state
+        state, current = self._state, self.schema.schema_id
+        if used.keys() <= {current} and current in self.parses:
+            # Mostly. Nothing has to wait for the other shards, which only add to the columns; if
+            # they have changed a type, the commit of the rows is refused.
+            return False
         with own.delta.turn():
             step = self._services.rules.next(state.topic, self.schema, own, used, state.mode)
             if step is not None and step.is_shared:

@@ -8,8 +8,8 @@ A file belongs to one shard. A `ShardTable` shows the files of a shard, its colu
 progress. So all that applies changes to a mirror applies them to a shard, and touches no row of
 another one: a truncate, a copy, a lookup of keys, a compaction.
 
-*Commits* are versions of the one Delta table, one after the other; those that wait at the same
-time share one (`group_commit.py`). A commit of another shard in between, or of another program,
+*Commits* are versions of the one Delta table, one after the other; those of a round share one
+(`group_commit.py`). A commit of another shard in between, or of another program,
 does not matter, unless it has changed what this one builds upon: the files of the shard, the types
 of columns, or all files, if they are written again. Then the shard is overtaken, and its round is
 run again.

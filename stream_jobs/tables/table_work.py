@@ -14,7 +14,7 @@ the new version of the table. Each step can be repeated after a crash at any poi
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Final
@@ -32,6 +32,7 @@ from stream_jobs.errors import (
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.topics import OffsetRange
 from stream_jobs.tables.batch_report import TableResult
+from stream_jobs.tables.commit_threads import map_tables
 from stream_jobs.tables.mirror_context import MirrorContext
 from stream_jobs.tables.mirror_creation import (
     MirrorCreation,
@@ -98,13 +99,14 @@ class Rounds:
         results = results_by_topic(self._run(tasks) if tasks else ())
         phases["tasks"] += time.monotonic() - at
         at = time.monotonic()
-        # Shards of one mirror follow each other, and share versions of its table.
-        pending = sorted(pending, key=lambda work: work.path)
-        done = [pool.submit(_finished, work, results.get(work.topic, [])) for work in pending]
-        # A stop ends those that wait for another process. The others are committed.
-        wait(done)
+        done = map_tables(
+            pool,
+            pending,
+            lambda work: work.path or work.topic,
+            lambda work: _finished(work, results.get(work.topic, [])),
+        )
         phases["commit"] += time.monotonic() - at
-        return [work for work, own in zip(pending, done, strict=True) if not own.result()]
+        return [work for work, is_done in done if not is_done]
 
     def _tasks(self, pending: "Sequence[TableWork]") -> list[Task]:
         cores, parts, files = self._cores(), [], []

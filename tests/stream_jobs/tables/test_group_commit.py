@@ -23,6 +23,7 @@ from stream_jobs.errors import (
 from stream_jobs.source.sequence import PackedSequence
 from stream_jobs.source.table_schema import Shard
 from stream_jobs.tables import group_commit
+from stream_jobs.tables.commit_threads import map_tables
 from stream_jobs.tables.mirror_metadata import DOMAIN, Progress
 from tests.stream_jobs.tables.test_shard_commits import (
     SEQ,
@@ -105,6 +106,20 @@ def test_commits_that_wait_share_a_version(shards: dict[str, ShardTable], tmp_pa
         newest = opened(tmp_path, name)
         assert newest.snapshot.files == own.snapshot.files
         assert (newest.snapshot.domains, rows(newest)) == (progress(2), 3)
+
+
+def test_the_shards_of_a_round_share_a_version(shards: dict[str, ShardTable]) -> None:
+    before = version_of(shards["eu"])
+
+    def finish(name: str) -> None:
+        # One of them may take longer to decide.
+        time.sleep(0.05 * (name == "us"))
+        shards[name].commit(with_row(shards[name], 2, 10), "MERGE")
+
+    with ThreadPoolExecutor(1) as pool:
+        map_tables(pool, NAMES, lambda _: "t", finish)
+    assert version_of(shards["eu"]) == before + 1
+    assert [rows(own) for own in shards.values()] == [3, 3, 3]
 
 
 def test_dead_rows_of_each_shard_are_its_own(shards: dict[str, ShardTable], tmp_path: Path) -> None:
