@@ -25,7 +25,8 @@ from stream_jobs.delta.storage import Storage
 # Files of one size that are compacted, and how much larger the next size is.
 GROUP_FILES = 8
 _SMALLEST = 32 * 1024
-# A file is rewritten when this part of its rows is dead.
+# A file is rewritten when this part of its rows is dead. For a small one, that costs more than it
+# saves: it waits until it is compacted with others.
 DEAD_SHARE = 0.3
 # A task rewrites this part of the target size at least, if it shares a group with others. To write
 # a million rows again takes a core some seconds, for which the batch waits.
@@ -186,7 +187,7 @@ def _gain(group: list[DataFile]) -> float:
 
 
 def _is_worn(file: DataFile) -> bool:
-    return file.deleted >= DEAD_SHARE * file.rows > 0
+    return file.size > _SMALLEST and file.deleted >= DEAD_SHARE * file.rows > 0
 
 
 def _live_size(file: DataFile) -> float:

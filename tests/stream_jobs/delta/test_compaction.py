@@ -52,8 +52,15 @@ def test_eight_files_of_one_size_become_one() -> None:
 
 
 def test_a_file_with_many_dead_rows_is_rewritten() -> None:
-    files = [file("a", 60 * MB, 0.29), file("b", 60 * MB, 0.3), file("c", KB, 0.5), file("d", KB)]
+    files = [file("a", 60 * MB, 0.29), file("b", 60 * MB, 0.3), file("c", MB, 0.5), file("d", MB)]
     assert names(plan(files, LIMITS)) == [["c"], ["b"]]
+
+
+def test_a_small_file_with_dead_rows_waits_for_seven_others() -> None:
+    worn = [file(f"w{n}", 32 * KB, 0.9) for n in range(7)]
+    assert plan(worn, LIMITS) == []
+    assert names(plan([*worn, file("new", KB)], LIMITS)) == [[*(w.path for w in worn), "new"]]
+    assert names(plan([file("larger", 33 * KB, 0.3)], LIMITS)) == [["larger"]]
 
 
 def test_a_file_without_a_count_of_rows_is_small_or_left_alone() -> None:
