@@ -99,7 +99,7 @@ class ProgressTopic:
 
         Raises MirrorError if the brokers do not answer.
         """
-        if self._read_to < 0 and not self._client.partition_counts().get(self._place[0]):
+        if self._read_to < 0 and not self._client.partitions(self._place[0]):
             return None
         end = self._client.end_offsets([self._place])[self._place]
         if end < self._read_to:
@@ -191,7 +191,7 @@ class SnapshotTopic:
 
         Raises MirrorError if the brokers do not answer.
         """
-        self._is_there = self._is_there or self.topic in self._client.partition_counts()
+        self._is_there = self._is_there or bool(self._client.partitions(self.topic))
         if self._is_there:
             self._read(self._client.end_offsets([(self.topic, 0)])[self.topic, 0])
         return dict(self._loads.values())

@@ -295,8 +295,7 @@ def _begin_again(own: MirrorTable, wanted: WantedLoad, load: TableLoad) -> None:
 
 
 def _first_offsets(services: MirrorContext, topic: str) -> dict[int, int]:
-    count = services.client.partition_counts().get(topic, 0)
-    first = services.client.first_offsets((topic, number) for number in range(count))
+    first = services.client.first_offsets(services.client.partitions(topic))
     return {number: offset for (_, number), offset in first.items()}
 
 

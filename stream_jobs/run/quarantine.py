@@ -100,7 +100,7 @@ class Quarantine:
         seem to have caught up.
         """
         client = self._services.client
-        count = client.partition_counts().get(topic, 0)
+        count = len(client.partitions(topic))
         begun = self.records[topic].begun
         for number, offset in begun.items():
             if number >= count:
@@ -195,8 +195,7 @@ class Quarantine:
     def _first_offsets(self, topic: str) -> dict[int, int]:
         """Return the first offset that Kafka has of each partition."""
         client = self._services.client
-        count = client.partition_counts().get(topic, 0)
-        first = client.first_offsets((topic, number) for number in range(count))
+        first = client.first_offsets(client.partitions(topic))
         return {number: offset for (_, number), offset in first.items()}
 
     def rebuild(self, request: ResumeRequest, merged: MergedTables) -> None:

@@ -70,6 +70,15 @@ class KafkaClient:
         """
         return self._until_answered(self._cluster.topics)
 
+    def partitions(self, topic: str) -> list[requests.Partition]:
+        """Return the partitions of one topic, in order; none if the brokers do not show it.
+
+        Takes no longer with more topics. Raises MirrorError as `partition_counts`.
+        """
+        (described,) = self._until_answered(lambda: self._cluster.described([topic]))
+        count = 0 if described.error_code else len(described.partitions)
+        return [(topic, number) for number in range(count)]
+
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         """Return the id of each topic, in hex: one that is made again has another one.
 

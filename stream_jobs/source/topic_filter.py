@@ -101,7 +101,7 @@ class TopicFilter:
     def _read_names(self, client: KafkaClient) -> None:
         """Read the new records of the schema topic; those that are wrong are not for this class."""
         topic = schema_topic(self._prefix)
-        if not client.partition_counts().get(topic):
+        if not client.partitions(topic):
             return
         start = max(self._read_to, client.first_offsets([(topic, 0)])[topic, 0])
         end = client.end_offsets([(topic, 0)])[topic, 0]

@@ -46,8 +46,7 @@ def statement_schema(
     if schema_id == state.schema.schema_id or (bound is not None and sequence >= bound):
         return {}
     client = services.client
-    count = client.partition_counts().get(state.topic, 0)
-    written = client.written_offsets((state.topic, number) for number in range(count))
+    written = client.written_offsets(client.partitions(state.topic))
     if any(starts.get(number, 0) < end for (_, number), end in written.items()):
         # Also of a transaction that has not ended: its rows can be older than the statement.
         return {}
@@ -75,7 +74,7 @@ def statement_schema_ranges(
         own = state.mirror
         if own is None or state.schema is None or state.schema.schema_id == stated[1]:
             continue
-        partitions = [(topic, n) for n in range(client.partition_counts().get(topic, 0))]
+        partitions = client.partitions(topic)
         first, ends = client.first_offsets(partitions), client.end_offsets(partitions)
         for place in partitions:
             number = place[1]

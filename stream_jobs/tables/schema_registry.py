@@ -153,8 +153,7 @@ class SchemaRegistry:
         return added
 
     def _partitions(self) -> list[Partition]:
-        topic = schema_topic(self.prefix)
-        return [(topic, n) for n in range(self._client.partition_counts().get(topic, 0))]
+        return self._client.partitions(schema_topic(self.prefix))
 
     def _new_values(self) -> Iterator[bytes]:
         topic = schema_topic(self.prefix)

@@ -205,7 +205,7 @@ class TableRanges:
         before it copies them. That is in one partition, and the batch may end before it.
         """
         client, topic = self._services.client, self._state.topic
-        places = [(topic, n) for n in range(client.partition_counts().get(topic, 0))]
+        places = client.partitions(topic)
         own, taken = self._state.mirror, dict(self.batch)
         applied = {} if own is None else own.progress.offsets
         for (_, number), end in client.end_offsets(places).items():

@@ -163,4 +163,7 @@ def test_topics_are_found_with_the_number_of_their_partitions(
     kafka: Kafka, client: KafkaClient
 ) -> None:
     kafka.add_topic(f"{kafka.prefix}.shop.new", 3)
-    assert client.partition_counts()[f"{kafka.prefix}.shop.new"] == 3
+    topic = f"{kafka.prefix}.shop.new"
+    assert client.partition_counts()[topic] == 3
+    assert client.partitions(topic) == [(topic, 0), (topic, 1), (topic, 2)]
+    assert client.partitions(f"{topic}er") == []

@@ -202,6 +202,8 @@ def test_the_mirror_reads_ranges_and_sees_open_transactions(folder: Path) -> Non
     with closing_now(producer_of(folder)) as producer, closing(mirror_of(folder)) as mirror:
         commit(producer, batch_of([b"1"]), batch_of([b"2"], partition=1))
         assert mirror.partition_counts() == {TOPIC: PARTITIONS}
+        assert mirror.partitions(TOPIC) == [(TOPIC, number) for number in range(PARTITIONS)]
+        assert mirror.partitions("unknown") == []
         assert mirror.end_offsets(places) == {(TOPIC, 0): 2, (TOPIC, 1): 2}
         assert not mirror.have_open_transactions(places)
         ranges = [OffsetRange(TOPIC, 0, 0, 2), OffsetRange(TOPIC, 1, 0, 2)]

@@ -130,7 +130,7 @@ class Loads:
             ),
             client=SimpleNamespace(
                 topic_ids=lambda topics: dict.fromkeys(topics, "1f"),
-                partition_counts=lambda: {"topic": 1},
+                partitions=lambda topic: [(topic, 0)],
                 first_offsets=lambda places: dict.fromkeys(places, 5),
             ),
         )
