@@ -36,10 +36,13 @@ from stream_jobs.source.sequence import HI, LO
 _MAGIC: Final = 0x31584449435F4342
 _HEADER_NUMBERS: Final = 4
 _WORD: Final = 8
-# Indexes that a process keeps mapped. Small ones are read, and kept in memory: 64 MB of them.
+# Indexes that a process keeps mapped. Small ones are read and kept in memory: 64 MB of them, and as
+# much of tiny ones, of which thousands of tables have some each.
 _MAPPED_MAX: Final = 512
 _SMALL_BYTES: Final = 32 * 1024
 _SMALL_MAX: Final = 2048
+_TINY_BYTES: Final = 4 * 1024
+_TINY_MAX: Final = 16 * 1024
 # After new indexes of this part of the limit, a process looks at the size of the folder: a look
 # takes as long as the folder has files. A small file counts as a block of the disk.
 _LOOK_SHARE: Final = 64
@@ -256,12 +259,23 @@ def _mapped(path: str) -> KeyIndex | None:
         size = os.stat(path).st_size  # noqa: PTH116 - of one file in a hot path
         if size < _HEADER_NUMBERS * _WORD or size % _WORD:
             return None
-        return _read(path, size) if size <= _SMALL_BYTES else _map(path, size)
+        if size > _SMALL_BYTES:
+            return _map(path, size)
+        return _read_tiny(path, size) if size <= _TINY_BYTES else _read_small(path, size)
     except FileNotFoundError:
         return None
 
 
+@lru_cache(maxsize=_TINY_MAX)
+def _read_tiny(path: str, size: int) -> KeyIndex | None:
+    return _read(path, size)
+
+
 @lru_cache(maxsize=_SMALL_MAX)
+def _read_small(path: str, size: int) -> KeyIndex | None:
+    return _read(path, size)
+
+
 def _read(path: str, size: int) -> KeyIndex | None:
     with open(path, "rb") as file:  # noqa: PTH123 - as above
         return _index(np.frombuffer(file.read(size), np.int64), size)

@@ -6,8 +6,9 @@ of a task leave it when all files are there: a commit names only files that exis
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import cache
 from threading import BoundedSemaphore
 from typing import Final
 
@@ -52,6 +53,10 @@ class OverlappedWrites:
                     result.error = error
                 except DEFECT_TYPES as error:
                     result.error = table_defect(result.topic, error)
+
+    def wait(self) -> None:
+        """Wait for all writes, however they end."""
+        wait(self._pending.values())
 
     def write(self, path: str, content: bytes | memoryview) -> None:
         """Write a file, or begin to."""
@@ -100,9 +105,18 @@ class OverlappedWrites:
 
 @contextmanager
 def overlapped_writes(storage: Storage) -> Iterator[OverlappedWrites]:
-    """Write in threads for the length of a block; none of them is left after it."""
-    with ThreadPoolExecutor(_THREADS, "writes") as pool:
-        yield OverlappedWrites(storage, pool)
+    """Write in threads for the length of a block; nothing is under way after it."""
+    writes = OverlappedWrites(storage, _pool())
+    try:
+        yield writes
+    finally:
+        writes.wait()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    # A task of a few tables is over as soon as the threads of its own would have started.
+    return ThreadPoolExecutor(_THREADS, "writes")
 
 
 def _name(path: str) -> str:

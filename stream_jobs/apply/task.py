@@ -334,12 +334,14 @@ def _forget(facts: BrokerConfig) -> None:
         client.close()
 
 
-# New objects that were not freed, before the youngest ones are looked at.
+# New objects that were not freed, before the youngest ones are looked at. A worker has some hundred
+# thousand for a task of many small tables, and few cycles; the driver has those of Spark.
 _OBJECTS: Final = 50_000
+_OBJECTS_OF_WORKER: Final = 500_000
 
 
-def collect_garbage_rarely() -> None:
+def collect_garbage_rarely(*, is_worker: bool = False) -> None:
     """Leave alone what is there, which is mostly modules, and look seldom at what comes."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_OBJECTS)
+    gc.set_threshold(_OBJECTS_OF_WORKER if is_worker else _OBJECTS)

@@ -19,5 +19,5 @@ if __name__ == "__main__":
 
         from stream_jobs.apply.task import collect_garbage_rarely
 
-        collect_garbage_rarely()
+        collect_garbage_rarely(is_worker=True)
     daemon.manager()

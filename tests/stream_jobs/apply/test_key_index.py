@@ -38,7 +38,8 @@ def sample(tmp_path: Path, ids: list[int]) -> Sample:
 def index_of(sample: Sample, folder: Path, *, may_lack_key: bool = False) -> KeyIndex:
     """Look the only file of a table up, in a process that has just begun."""
     key_index._map.cache_clear()
-    key_index._read.cache_clear()
+    key_index._read_small.cache_clear()
+    key_index._read_tiny.cache_clear()
     (file,) = sample.table.snapshot.files.values()
     named = {column.name: column for column in sample.table.snapshot.columns}
     # The table has no sequence: the key stands for it.
