@@ -13,11 +13,9 @@ cycle, and with Python's default this search takes a fifth of the time of a batc
 https://docs.python.org/3/library/gc.html
 """
 
-import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +24,7 @@ from numpy.typing import NDArray
 from connector.foundation.record_reader import RecordColumns
 from stream_jobs.apply import task_messages
 from stream_jobs.apply.changes import TRUNCATE, Changes, last_change, truncates_of
+from stream_jobs.apply.garbage import leave_objects_of_task
 from stream_jobs.apply.modes import MODES
 from stream_jobs.apply.modes.mode import Mode, ModeInput, Truncation
 from stream_jobs.apply.overlapped_writes import overlapped_writes
@@ -272,6 +271,13 @@ def run_task(
     return results
 
 
+def run_worker_task(task: task_messages.Task) -> list[task_messages.PartResult]:
+    """Do the work of `task` in a worker of Spark."""
+    results = run_task(task)
+    leave_objects_of_task()
+    return results
+
+
 def _note_tables(task: task_messages.Task) -> None:
     for part in task.parts:
         if part.mirror is not None:
@@ -332,16 +338,3 @@ def _forget(facts: BrokerConfig) -> None:
     client = _clients.pop(facts, None)
     if client is not None:
         client.close()
-
-
-# New objects that were not freed, before the youngest ones are looked at. A worker has some hundred
-# thousand for a task of many small tables, and few cycles; the driver has those of Spark.
-_OBJECTS: Final = 50_000
-_OBJECTS_OF_WORKER: Final = 500_000
-
-
-def collect_garbage_rarely(*, is_worker: bool = False) -> None:
-    """Leave alone what is there, which is mostly modules, and look seldom at what comes."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_OBJECTS_OF_WORKER if is_worker else _OBJECTS)

@@ -17,7 +17,8 @@ if __name__ == "__main__":
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         import pyspark.worker  # noqa: F401
 
-        from stream_jobs.apply.task import collect_garbage_rarely
+        import stream_jobs.apply.task  # noqa: F401
+        from stream_jobs.apply.garbage import collect_garbage_rarely
 
         collect_garbage_rarely(is_worker=True)
     daemon.manager()

@@ -30,7 +30,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from connector.foundation.errors import ConnectorError, fields
 from connector.foundation.errors.message import Message
-from stream_jobs.apply.task import collect_garbage_rarely
+from stream_jobs.apply.garbage import collect_garbage_rarely
 from stream_jobs.delta.storages import storage_of
 from stream_jobs.errors import MirrorError, StopRequested, exit_codes, job_errors
 from stream_jobs.run import assembly

@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 
 from connector.foundation.errors import ConfigError
 from connector.foundation.errors.message import Message
-from stream_jobs.apply.task import collect_garbage_rarely
+from stream_jobs.apply.garbage import collect_garbage_rarely
 from stream_jobs.errors import StopRequested, exit_codes, job_errors
 from stream_jobs.run import job
 from stream_jobs.run.console_lines import open_lines

@@ -13,7 +13,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from stream_jobs.apply.task import run_task
+from stream_jobs.apply.task import run_task, run_worker_task
 from stream_jobs.apply.task_messages import PartResult, Task
 from stream_jobs.load.loader import RangeRunner
 from stream_jobs.load.range_task import RangeJob, RangeResult, load_range
@@ -41,7 +41,7 @@ def task_runner(session: SparkSession, client: KafkaClient) -> Runner:
         small = small_task(tasks) if may_run_here else None
         if small is not None:
             return run_task(small, client)
-        by_task = context.parallelize(tasks, len(tasks)).map(run_task).collect()
+        by_task = context.parallelize(tasks, len(tasks)).map(run_worker_task).collect()
         return [result for results in by_task for result in results]
 
     return run
