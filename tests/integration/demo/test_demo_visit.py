@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kafka
 
 
+@pytest.mark.broker("a port for the console consumer of the demo")
 def test_the_console_consumer_goes_on_after_a_record_without_a_value(
     kafka_broker: KafkaBroker,
 ) -> None:

@@ -80,6 +80,7 @@ class Pipeline:
             source__start="snapshot",
             snapshot__to="mirror" if options.load else "topics",
             delivery__commit_interval_ms=100,
+            kafka__partitions=options.partitions,
         )
         self._job_config = folder / "job.toml"
         url = f"mysql://{source.user}:{source.password}@{source.host}:{source.port}/"
@@ -348,6 +349,7 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--shards", type=int, default=64)
     parser.add_argument("--tables", type=int, default=20)
     parser.add_argument("--rows", type=int, default=200, help="keys of a table")
+    parser.add_argument("--partitions", type=int, default=3, help="of a topic")
     parser.add_argument("--changes", type=int, default=2_000, help="of rows, in a second")
     parser.add_argument("--roll-seconds", type=float, default=600.0, help="of a release")
     parser.add_argument("--kills", type=int, default=50)

@@ -19,7 +19,7 @@ from stream_jobs.apply.task import run_task
 from stream_jobs.apply.task_messages import Task
 from stream_jobs.cuts.cut import CutStore
 from stream_jobs.cuts.cut_target import CutTargetFinder
-from stream_jobs.delta import parquet_file
+from stream_jobs.delta import compaction, parquet_file
 from stream_jobs.delta.compaction import CompactionLimits
 from stream_jobs.delta.storages import LocalStorage
 from stream_jobs.delta.table import DeltaTable
@@ -171,8 +171,10 @@ def mirror_rows(folder: Path, path: str) -> list[tuple[int, ...]]:
 
 
 def test_whatever_dies_and_whatever_others_commit_the_rows_are_those_of_the_source(
-    kafka: Kafka, tmp_path: Path
+    kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The files of a few rows are worth a compaction, each alone.
+    monkeypatch.setattr(compaction, "_SMALLEST", 1)
     deaths = conflicts = 0
     for seed in range(STORIES):
         found = story(kafka, tmp_path / str(seed), seed)

@@ -49,6 +49,7 @@ def test_rows_and_a_list_without_rows_come_in_one_batch(kafka: Kafka, job: Job) 
     assert job.rows("items") == [(1, "one", 5), (2, "two", 5)]
 
 
+@pytest.mark.broker("an end of a topic with records that are not on the disk")
 def test_a_list_waits_for_rows_of_a_transaction_that_has_not_ended(kafka: Kafka, job: Job) -> None:
     table = items(kafka)
     job.apply()

@@ -132,6 +132,7 @@ def test_a_batch_that_waits_for_the_turn_of_another_process_is_left(
     assert spark_job.rows("items", "id") == ([(2,)] if is_rebuild else [(1,), (2,)])
 
 
+@pytest.mark.broker("a server in the process of the test")
 @pytest.mark.parametrize("is_known", [False, True])
 def test_a_job_that_waits_for_a_log_ends_at_once(tmp_path: Path, *, is_known: bool) -> None:
     """Its stream waits for an answer, or the job, before it begins another query."""
