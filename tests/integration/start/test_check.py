@@ -408,15 +408,15 @@ def test_topics_with_keys_of_another_form_are_told_and_a_run_begins(stream: Stre
     assert (changed.code, changed.shown[-1]) == (0, "ready")
     # Then the newest key has the new form.
     stream.execute("INSERT INTO a VALUES (2)")
-    with stream.connector(**debezium | schemas) as connector:
-        connector.wait_for('"message": "streaming"')
-        wait_until(lambda: _checked(stream, debezium | schemas) == [second], lambda: "no new key")
+    config = stream.config(**debezium | schemas)
+    with stream.connector(**debezium | schemas):
+        wait_until(lambda: _checked(config) == [second], lambda: "no new key")
         assert connector.terminate() == 0
 
 
-def _checked(stream: Stream, settings: dict[str, object]) -> list[str]:
+def _checked(config: Path) -> list[str]:
     """Return what `check` says of keys."""
-    (found,) = ended(stream.config(**settings), "check CONFIG")
+    (found,) = ended(config, "check CONFIG")
     return [line for line in found.shown if "[K51" in line]
 
 
