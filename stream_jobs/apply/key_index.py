@@ -266,19 +266,13 @@ def _mapped(path: str) -> KeyIndex | None:
         return None
 
 
-@lru_cache(maxsize=_TINY_MAX)
-def _read_tiny(path: str, size: int) -> KeyIndex | None:
-    return _read(path, size)
-
-
-@lru_cache(maxsize=_SMALL_MAX)
-def _read_small(path: str, size: int) -> KeyIndex | None:
-    return _read(path, size)
-
-
 def _read(path: str, size: int) -> KeyIndex | None:
     with open(path, "rb") as file:  # noqa: PTH123 - as above
         return _index(np.frombuffer(file.read(size), np.int64), size)
+
+
+_read_tiny = lru_cache(maxsize=_TINY_MAX)(_read)
+_read_small = lru_cache(maxsize=_SMALL_MAX)(_read)
 
 
 @lru_cache(maxsize=_MAPPED_MAX)

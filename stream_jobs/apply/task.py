@@ -6,11 +6,8 @@ If the driver has to decide something first (another column list, a truncate), n
 and the result says what was found. A task may instead rewrite the live rows of data files: for
 other columns, after a truncate, or to compact several files into one.
 
-A Python worker runs one task after another, and keeps its connection to Kafka for the next one.
-It seldom looks for cyclic garbage: a batch makes many objects, hardly any of which is part of a
-cycle, and with Python's default this search takes a fifth of the time of a batch of small tables.
-
-https://docs.python.org/3/library/gc.html
+A Python worker runs one task after another, and keeps its connection to Kafka for the next one. It
+seldom looks for garbage (`garbage.py`).
 """
 
 from collections.abc import Iterator, Sequence

@@ -9,10 +9,9 @@ progress. So all that applies changes to a mirror applies them to a shard, and t
 another one: a truncate, a copy, a lookup of keys, a compaction.
 
 *Commits* are versions of the one Delta table, one after the other; those of a round share one
-(`group_commit.py`). A commit of another shard in between, or of another program,
-does not matter, unless it has changed what this one builds upon: the files of the shard, the types
-of columns, or all files, if they are written again. Then the shard is overtaken, and its round is
-run again.
+(`group_commit.py`). A commit of another shard in between, or of another program, does not matter,
+unless it has changed what this one builds upon: the files of the shard, the types of columns, or
+all files, if they are written again. Then the shard is overtaken, and its round is run again.
 """
 
 import json
